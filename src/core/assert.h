@@ -9,9 +9,9 @@ namespace kvalet {
 }  // namespace kvalet
 
 /// What must hold. `why` is one sentence for the person who reads the crash.
-#define KVALET_ASSERT(expression, why)                                                  \
-    do {                                                                                \
-        if (!(expression)) {                                                            \
-            ::kvalet::assertion_failed(#expression, __FILE__, __LINE__, why);           \
-        }                                                                               \
+#define KVALET_ASSERT(expression, why)                                        \
+    do {                                                                      \
+        if (!(expression)) {                                                  \
+            ::kvalet::assertion_failed(#expression, __FILE__, __LINE__, why); \
+        }                                                                     \
     } while (false)

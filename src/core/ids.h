@@ -1,4 +1,5 @@
-// Strong types for ids and counts. They cost nothing and stop a slot from being used as a task, or bytes as cells.
+// Strong types for ids and counts. They cost nothing and stop a slot from being used as a task, or bytes as
+// cells.
 #pragma once
 
 #include <compare>
@@ -8,7 +9,8 @@
 
 namespace kvalet {
 
-/// An integer with a meaning. Counts (arithmetic = true) can be added and subtracted, ids can only be compared.
+/// An integer with a meaning. Counts (arithmetic = true) can be added and subtracted, ids can only be
+/// compared.
 template <class Tag, class Rep, bool arithmetic>
 class Strong {
   public:
@@ -18,28 +20,16 @@ class Strong {
     [[nodiscard]] constexpr Rep value() const { return value_; }
     constexpr auto operator<=>(const Strong&) const = default;
 
-    constexpr Strong& operator+=(Strong o)
-        requires arithmetic
-    {
+    constexpr Strong& operator+=(Strong o) requires arithmetic {
         value_ = static_cast<Rep>(value_ + o.value_);
         return *this;
     }
-    constexpr Strong& operator-=(Strong o)
-        requires arithmetic
-    {
+    constexpr Strong& operator-=(Strong o) requires arithmetic {
         value_ = static_cast<Rep>(value_ - o.value_);
         return *this;
     }
-    friend constexpr Strong operator+(Strong a, Strong b)
-        requires arithmetic
-    {
-        return a += b;
-    }
-    friend constexpr Strong operator-(Strong a, Strong b)
-        requires arithmetic
-    {
-        return a -= b;
-    }
+    friend constexpr Strong operator+(Strong a, Strong b) requires arithmetic { return a += b; }
+    friend constexpr Strong operator-(Strong a, Strong b) requires arithmetic { return a -= b; }
 
   private:
     Rep value_{};
@@ -60,7 +50,9 @@ using Bytes = Strong<struct BytesTag, std::int64_t, true>;
 using Token = std::int32_t;
 
 /// A token takes one cell.
-[[nodiscard]] constexpr Cells cells_of(Tokens n) { return Cells{n.value()}; }
+[[nodiscard]] constexpr Cells cells_of(Tokens n) {
+    return Cells{n.value()};
+}
 
 constexpr SlotId kNoSlot{-1};
 

@@ -1,5 +1,5 @@
-// Errors as values. The kinds are those of llama-server's error objects (llama-server-api 1.0), so that an edge can turn a
-// kind into an HTTP status without knowing who made it.
+// Errors as values. The kinds are those of llama-server's error objects (llama-server-api 1.0), so that an
+// edge can turn a kind into an HTTP status without knowing who made it.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 namespace kvalet {
 
 enum class ErrorKind : std::uint8_t {
-    invalid_request,       // 400
-    exceed_context_size,   // 400, with n_prompt_tokens and n_ctx
-    authentication,        // 401
-    permission,            // 403
-    not_found,             // 404
-    method_not_allowed,    // 405
-    timeout,               // 408
-    payload_too_large,     // 413
-    too_many_requests,     // 429, with Retry-After
-    header_too_large,      // 431
-    server,                // 500
-    not_supported,         // 501
-    unavailable,           // 503
+    invalid_request,      // 400
+    exceed_context_size,  // 400, with n_prompt_tokens and n_ctx
+    authentication,       // 401
+    permission,           // 403
+    not_found,            // 404
+    method_not_allowed,   // 405
+    timeout,              // 408
+    payload_too_large,    // 413
+    too_many_requests,    // 429, with Retry-After
+    header_too_large,     // 431
+    server,               // 500
+    not_supported,        // 501
+    unavailable,          // 503
 };
 
 struct Error {
@@ -43,8 +43,10 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
   public:
-    Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
-    Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+    Result(T value)
+        : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+    Result(Error error)
+        : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
     [[nodiscard]] bool ok() const { return state_.index() == 0; }
     explicit operator bool() const { return ok(); }

@@ -1,0 +1,45 @@
+// The knobs of the scheduler: three small closed choices and numbers (P1-P5).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "core/ids.h"
+
+namespace kvalet::sched {
+
+enum class Trigger : std::uint8_t { full, watermark };                 // P1.2
+enum class VictimOrder : std::uint8_t { smallest, newest, priority };  // P2.1
+enum class ResumeOrder : std::uint8_t { fit, fair, priority };         // P4.2
+
+constexpr std::int64_t kUnlimited = -1;
+constexpr std::int64_t kMiB = 1024 * 1024;
+
+struct Policy {
+    bool preempt = true;  // false: llama-server's old behaviour, everybody fails when the pool is full
+    Trigger trigger = Trigger::full;
+    int high_pct = 94;  // watermark only
+    int low_pct = 80;   // watermark only
+    VictimOrder victim = VictimOrder::priority;
+    ResumeOrder resume = ResumeOrder::fair;
+    std::int64_t budget_bytes = 8192 * kMiB;  // P3.1; kUnlimited: always swap, 0: always drop
+    Tokens min_run{32};                       // P4.3
+    bool slot_pressure = false;               // P1.6
+    int n_starved = 3;                        // P0 "starved"; also the parks that make one step of promotion
+    /// Prompt tokens fed in one step while another sequence decodes, so that a long prompt never stalls its
+    /// tokens.
+    Tokens prefill_chunk{64};
+};
+
+/// P5. The presets by name, or nothing for a name it does not know.
+[[nodiscard]] std::optional<Policy> preset(std::string_view name);
+
+/// Names of all presets, in the order of P5, for messages and for the simulator.
+constexpr std::string_view kPresets[] = {"swap", "recompute", "hybrid", "watermark", "priority", "default"};
+
+[[nodiscard]] std::optional<Trigger> trigger_of(std::string_view name);
+[[nodiscard]] std::optional<VictimOrder> victim_order_of(std::string_view name);
+[[nodiscard]] std::optional<ResumeOrder> resume_order_of(std::string_view name);
+
+}  // namespace kvalet::sched
