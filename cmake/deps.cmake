@@ -1,10 +1,18 @@
 # Finds libllama: the system's, or the one that the set-up (`make deps`) made in the cache. Only scripts/deps.sh knows
 # where that is, so that plain `cmake --preset release` and the Makefile always agree.
-execute_process(
-  COMMAND ${CMAKE_SOURCE_DIR}/scripts/deps.sh path libllama
-  OUTPUT_VARIABLE kvalet_llama_prefix
-  OUTPUT_STRIP_TRAILING_WHITESPACE
-  ERROR_QUIET)
+function(kvalet_path_of thing variable)
+  execute_process(
+    COMMAND ${CMAKE_SOURCE_DIR}/scripts/deps.sh path ${thing}
+    OUTPUT_VARIABLE path
+    OUTPUT_STRIP_TRAILING_WHITESPACE
+    ERROR_QUIET)
+  set(${variable} "${path}" PARENT_SCOPE)
+endfunction()
+
+kvalet_path_of(libllama kvalet_llama_prefix)
+# The models of the tests, which need not be there yet.
+kvalet_path_of(model KVALET_MODEL)
+kvalet_path_of(tiny-models KVALET_TINY_MODELS)
 
 # Another libllama than in the last run of CMake (a new version, other CMAKE_ARGS): forget what was found of the old one.
 if(DEFINED CACHE{KVALET_LLAMA_PREFIX} AND NOT "$CACHE{KVALET_LLAMA_PREFIX}" STREQUAL "${kvalet_llama_prefix}")

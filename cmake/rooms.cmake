@@ -27,11 +27,15 @@ function(kvalet_room name)
   endif()
 endfunction()
 
-# kvalet_test(NAME SOURCES files... LINKS targets...): one GoogleTest binary, known to ctest.
+# kvalet_test(NAME SOURCES files... LINKS targets... LABELS labels...): one GoogleTest binary, known to ctest. Label "llama"
+# what runs libllama: the sanitizer runs on the fake backend leave it out. The models of the tests are in the environment.
 function(kvalet_test name)
-  cmake_parse_arguments(TEST "" "" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(TEST "" "" "SOURCES;LINKS;LABELS" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
   target_link_libraries(${name} PRIVATE ${TEST_LINKS} kvalet_warnings GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/src)
   add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES
+    LABELS "${TEST_LABELS}"
+    ENVIRONMENT "KVALET_TEST_MODEL=${KVALET_MODEL};KVALET_TEST_TINY_DIR=${KVALET_TINY_MODELS}")
 endfunction()

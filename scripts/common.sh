@@ -6,6 +6,9 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${KVALET_DEPS:-${HOME:-/root}/.cache/kvalet}
 export repo cache
 
+# Builds that pip starts are not part of the make that started us.
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
 # Seconds between two lines of progress.
 readonly progress_every_s=15
 

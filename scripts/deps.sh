@@ -116,7 +116,7 @@ pip_slow() {
 # that one library cannot be loaded twice. Its Python side is not used.
 tidy_prefix() {
   local prefix=$1 full name
-  rm -rf "$prefix"/llama_cpp "$prefix"/bin "$prefix"/llama_cpp_python-*.dist-info/RECORD
+  rm -rf "${prefix:?}"/llama_cpp "${prefix:?}"/bin "${prefix:?}"/llama_cpp_python-*.dist-info/RECORD
   for full in "$prefix"/lib/lib*.so.*.*.*; do
     [[ -e $full ]] || continue
     name=$(basename "$full")

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2034,SC2154  # used by, and given by, who sources this
 # What is fetched and made, in which version, and where it lies in the cache: the one place. Sourced, never run.
 # A path's last part changes whenever its content would, so that old and new live side by side and nothing goes stale.
 
