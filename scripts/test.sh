@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# test.sh all|asan|tsan: builds with tests, runs the unit tests (ctest), then the tests from outside (pytest, tests/e2e).
+# test.sh all|asan|tsan: builds with tests, runs the unit tests (ctest), then the tests of the set-up and those
+# from outside (pytest; tests/scripts and tests/e2e).
 # The last line of it all is "N passed, N failed". Further arguments for pytest: ARGS="-k chat".
 #   all    release; with CI=true (or KVALET_SANITIZE_CHECK=1) the short sanitizer run as well: unit tests without libllama
 #          and the tests from outside on the fake backend, under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -30,15 +31,21 @@ run_unit() {
     --parallel "$(getconf _NPROCESSORS_ONLN)" --timeout 600 --output-junit "$results/$preset-unit.xml" "$@" || failed=1
 }
 
-# run_outside PRESET PYTEST-ARGUMENTS...: exit code 5 of pytest means that the marks left no test.
+# run_pytest REPORT PYTEST-ARGUMENTS...: exit code 5 of pytest means that the arguments chose no test.
+run_pytest() {
+  local report=$1 status=0
+  shift
+  "$(path_of tools)/bin/python" -m pytest -q -p no:cacheprovider --junitxml="$results/$report-outside.xml" "$@" || status=$?
+  if ((status == 5)); then say "no test was chosen by: $*"; fi
+  if ((status != 0 && status != 5)); then failed=1; fi
+}
+
+# run_outside PRESET PYTEST-ARGUMENTS...
 run_outside() {
-  local preset=$1 build_dir=$repo/build status=0
+  local preset=$1 build_dir=$repo/build
   shift
   [[ $preset == release ]] || build_dir=$repo/build-$preset
-  KVALET_BIN=$build_dir/kvalet "$(path_of tools)/bin/python" -m pytest -q -p no:cacheprovider "$repo/tests/e2e" \
-    --junitxml="$results/$preset-outside.xml" "$@" || status=$?
-  if ((status == 5)); then say "no test of tests/e2e was chosen by: $*"; fi
-  if ((status != 0 && status != 5)); then failed=1; fi
+  KVALET_BIN=$build_dir/kvalet run_pytest "$preset" "$repo/tests/e2e" "$@"
 }
 
 run_sanitized() {
@@ -51,6 +58,7 @@ run_sanitized() {
 run_all() {
   "$here/build.sh" release
   run_unit release
+  run_pytest scripts "$repo/tests/scripts"
   # shellcheck disable=SC2086  # ARGS is a list
   run_outside release ${ARGS:-}
   if [[ ${KVALET_SANITIZE_CHECK:-${CI:-}} =~ ^(1|true)$ ]]; then run_sanitized asan; fi
