@@ -1,7 +1,6 @@
 """The tiny models come out the same, byte for byte, each time they are made."""
 
 import hashlib
-import os
 import pathlib
 import subprocess
 import sys
@@ -13,15 +12,20 @@ def digests(folder):
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.gguf")}
 
 
+def path_of(thing):
+    run = subprocess.run([REPO / "scripts" / "deps.sh", "path", thing], capture_output=True, text=True, check=True)
+    return pathlib.Path(run.stdout.strip())
+
+
 def test_same_bytes_each_time(tmp_path):
-    cached = digests(pathlib.Path(os.environ["KVALET_TEST_TINY_DIR"]))
+    cached = digests(path_of("tiny-models"))
     assert {"tiny-llama.gguf", "tiny-swa.gguf", "tiny-mamba.gguf", "tiny-hybrid.gguf"} <= set(cached)
     subprocess.run(
         [
             sys.executable,
             REPO / "scripts" / "make_tiny_models.py",
             "--vocabulary-of",
-            os.environ["KVALET_TEST_MODEL"],
+            path_of("model"),
             "--into",
             tmp_path,
         ],
