@@ -92,8 +92,9 @@ struct SlotInfo {
 
 struct Snapshot {
     std::uint64_t step = 0;
-    Cells pool;  // -c
-    Cells used;
+    Cells pool;         // -c
+    Cells used;         // held now, prompt caches of idle slots included
+    Cells used_idle;    // of these, caches of idle slots: given up as soon as anybody needs them
     Tokens n_ctx_slot;  // context of one slot
     bool unified = true;
     bool draining = false;

@@ -25,7 +25,8 @@ struct Policy {
     ResumeOrder resume = ResumeOrder::fair;
     std::int64_t budget_bytes = 8192 * kMiB;  // P3.1; kUnlimited: always swap, 0: always drop
     Tokens min_run{32};                       // P4.3
-    bool slot_pressure = false;               // P1.6
+    Tokens resume_margin{32};                 // cells that stay free beside one that comes back (P4.4)
+    bool slot_pressure = true;                // P1.6
     int n_starved = 3;                        // P0 "starved"; also the parks that make one step of promotion
     /// Prompt tokens fed in one step while another sequence decodes, so that a long prompt never stalls its
     /// tokens.

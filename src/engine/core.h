@@ -1,0 +1,145 @@
+// The inside of Engine: what the one engine thread owns. Private to this room.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/backend.h"
+#include "engine/engine.h"
+#include "engine/inbox.h"
+#include "engine/observer.h"
+#include "engine/park_store.h"
+#include "engine/sequence.h"
+#include "sched/plan.h"
+
+namespace kvalet::engine {
+
+/// A place for one sequence. Without one its tokens are only a prompt cache.
+struct Slot {
+    SlotId id;
+    Sequence* sequence = nullptr;
+    std::vector<Token> cache;  // tokens whose KV it holds, while idle
+    Cells cells;               // the ledger's entry: cells held now
+    std::uint64_t last_used = 0;
+    std::optional<SequenceInfo> last;  // what /slots shows of the one that ended here
+};
+
+/// The part of a step's batch that one sequence has.
+struct BatchPart {
+    Sequence* sequence = nullptr;
+    Tokens n;
+    std::size_t first = 0;  // index of its first entry
+};
+
+/// What other threads touch: everything else belongs to the engine thread.
+struct Shared {
+    Inbox inbox;
+    std::atomic<std::uint64_t> next_task{1};
+    std::atomic<std::int64_t> n_waiting{0};
+    std::atomic<std::int64_t> n_free_slots{0};
+    std::atomic<bool> draining{false};
+    std::atomic<bool> stopping{false};
+    mutable std::mutex snapshot_mutex;
+    std::shared_ptr<const Snapshot> snapshot;
+};
+
+class Core {
+  public:
+    Core(EngineConfig config, Backend& backend, const Clock& clock, Observer* observer);
+
+    // engine.cpp: the step and the loop
+    bool step();
+    void run();
+
+    // orders.cpp: what came through the inbox, and what time brings
+    void drain_inbox();
+    void enter_queue(Sequence& s);
+    void cancel(TaskId task);
+    void handle(SlotFileOrder& order);
+    void handle(ParkOrder& order);
+    void try_slot_files();
+    void answer_park_orders();
+    void end_park_times();
+    void end_everything();
+
+    // observe.cpp: the view of this step
+    void observe();
+    void observe_waiting();
+
+    // apply.cpp: what the plan decided
+    void apply(const sched::Plan& plan);
+    void carry_out(const sched::EvictIdle& a);
+    void carry_out(const sched::Park& a);
+    void carry_out(const sched::YieldSlot& a);
+    void carry_out(const sched::Resume& a);
+    void carry_out(const sched::Admit& a);
+    void carry_out(const sched::Finish& a);
+    void carry_out(const sched::FailAll& a);
+    void carry_out(const sched::Feed& a);
+    void empty_slot(Slot& slot);
+    void leave_slot(Sequence& s, bool keep_cache);
+    void finish(Sequence& s, text::StopType stop, std::string word, bool truncated);
+    void fail(Sequence& s, Error error);
+    void bury(Sequence& s);
+
+    // decode.cpp: the batch of this step
+    void build_batch();
+    void decode();
+    bool make_way();  // P1.7; false when nothing can be done
+    void account(const BatchPart& part);
+    void sample();
+    void take_token(Sequence& s, text::Piece piece);
+    void keep_time(Micros step_us);
+
+    // publish.cpp
+    void publish(bool always);
+    [[nodiscard]] SequenceInfo info_of(const Sequence& s) const;
+
+    [[nodiscard]] Slot& slot_at(SlotId id) { return slots_[static_cast<std::size_t>(id.value())]; }
+    [[nodiscard]] Sequence& alive(TaskId task);
+    [[nodiscard]] Sequence* by_public_id(const std::string& id);
+    [[nodiscard]] Cells used() const;
+    [[nodiscard]] Cells free_cells() const { return backend.caps().pool - used(); }
+    [[nodiscard]] Tokens n_ctx_slot() const;
+    [[nodiscard]] std::int32_t effective_priority(const Sequence& s) const;
+    [[nodiscard]] bool anybody_alive() const { return !sequences_.empty(); }
+    [[nodiscard]] std::chrono::milliseconds time_to_sleep() const;
+
+    EngineConfig config;
+    Backend& backend;
+    const Clock& clock;
+    Observer& observer;
+    std::shared_ptr<Shared> shared;
+
+  private:
+    std::map<TaskId, std::unique_ptr<Sequence>> sequences_;  // all that live
+    std::vector<Sequence*> waiting_;                         // by effective priority, then task
+    std::vector<Sequence*> parked_;                          // by parked_at
+    std::vector<Slot> slots_;
+    std::vector<Command> commands_;
+    std::vector<SlotFileOrder> slot_files_;  // wait for their slot to be idle
+    std::vector<ParkOrder> park_orders_;     // wait for the next plan
+    ParkStore store_;
+    sched::View view_;
+    sched::Plan plan_;
+    std::vector<BatchPart> parts_;
+    std::vector<BatchEntry> batch_;
+    std::uint64_t step_ = 0;
+    std::uint64_t uses_ = 0;      // order of slot use
+    std::uint64_t parkings_ = 0;  // order of parking
+    Counters counters_;
+    Histograms histograms_;
+    Micros published_us_ = 0;
+};
+
+struct Engine::Impl {
+    Core core;
+};
+
+}  // namespace kvalet::engine
