@@ -18,6 +18,7 @@ double ms_between(Micros from_us, Micros to_us) {
 void Core::apply(const sched::Plan& plan) {
     parts_.clear();
     for (const sched::Action& action : plan.actions) {
+        moved_ |= !std::holds_alternative<sched::Feed>(action);
         std::visit([this](const auto& a) { carry_out(a); }, action);
     }
 }

@@ -136,6 +136,8 @@ class Core {
     Counters counters_;
     Histograms histograms_;
     Micros published_us_ = 0;
+    int refusals_ = 0;    // P1.7, in a row
+    bool moved_ = false;  // somebody was parked, resumed or let in during this step
 };
 
 struct Engine::Impl {

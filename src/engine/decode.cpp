@@ -7,6 +7,13 @@
 
 namespace kvalet::engine {
 
+namespace {
+
+/// How often in a row a sequence that is alone may be refused a cell that the ledger has.
+constexpr int kMaxRefusals = 8;
+
+}  // namespace
+
 void Core::build_batch() {
     batch_.clear();
     for (BatchPart& part : parts_) {
@@ -31,6 +38,7 @@ void Core::decode() {
         const DecodeStatus status = backend.decode(batch_);
         if (status == DecodeStatus::ok) {  // 1.
             ++counters_.n_decode_total;
+            refusals_ = 0;
             counters_.n_busy_slots_total += view_.residents.size();
             for (const BatchPart& part : parts_) {
                 account(part);
@@ -86,12 +94,14 @@ bool Core::make_way() {
         parts_.pop_back();
         return true;
     }
-    Sequence& s = *parts_.front().sequence;  // 4.
-    if (parts_.front().n > Tokens{1} && s.length() - s.computed > Tokens{1}) {
+    if (parts_.front().n > Tokens{1}) {  // 4.
         parts_.front().n = Tokens{1};
         return true;
     }
-    finish(s, text::StopType::limit, {}, true);
+    if (++refusals_ > kMaxRefusals) {
+        finish(*parts_.front().sequence, text::StopType::limit, {}, true);
+    }
+    parts_.clear();
     return true;
 }
 

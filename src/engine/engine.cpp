@@ -59,6 +59,7 @@ Core::Core(EngineConfig c, Backend& b, const Clock& k, Observer* o)
 
 bool Core::step() {
     const Micros start_us = clock.now_us();
+    moved_ = false;
     drain_inbox();
     observe();
     sched::plan_into(view_, config.policy, plan_);
@@ -69,9 +70,9 @@ bool Core::step() {
     decode();
     sample();
     keep_time(clock.now_us() - start_us);
-    answer_park_orders();
     ++step_;
-    publish(plan_.actions.empty());
+    publish(plan_.actions.empty() || moved_);
+    answer_park_orders();  // after the snapshot, so that who asked finds what it is told
     return !plan_.actions.empty();
 }
 
