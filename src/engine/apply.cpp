@@ -169,6 +169,22 @@ void Core::carry_out(const sched::Admit& a) {
     }
 }
 
+void Core::carry_out(const sched::Attach& a) {
+    Sequence& parent = alive(a.parent);
+    for (Sequence* child : parent.children) {
+        if (child->slot == kNoSlot) {
+            Slot& slot = slot_at(a.slot);
+            empty_slot(slot);
+            slot.sequence = child;
+            child->slot = slot.id;
+            child->become(SequenceState::prefilling);
+            --shared->n_free_slots;
+            child->request.outbox->push(Started{slot.id, child->n_prompt, parent.n_cached});
+            return;
+        }
+    }
+}
+
 void Core::carry_out(const sched::Finish& a) {
     finish(alive(a.task), text::StopType::limit, {}, true);
 }
@@ -198,17 +214,23 @@ void Core::leave_slot(Sequence& s, bool keep_cache) {
     if (s.slot == kNoSlot) {
         return;
     }
+    if (s.owns_prompt) {
+        pass_on_prompt(s);
+    }
     Slot& slot = slot_at(s.slot);
     slot.last = info_of(s);
     slot.last_used = ++uses_;
     slot.sequence = nullptr;
     s.slot = kNoSlot;
     ++shared->n_free_slots;
-    if (keep_cache && s.resident() && slot.cells > Cells{0}) {
+    // What children hold beyond the shared prompt is of no use to anybody else.
+    const bool keep = keep_cache && s.resident() && (s.family == TaskId{0} || s.owns_prompt);
+    if (keep && slot.cells > Cells{0}) {
         slot.cache.assign(s.tokens.begin(), s.tokens.begin() + s.computed.value());
     } else {
-        slot.cache = {0};  // something to clear, should the ledger be wrong
-        empty_slot(slot);
+        backend.clear(slot.id);
+        slot.cells = Cells{0};
+        slot.cache.clear();
     }
 }
 
@@ -224,6 +246,7 @@ void Core::finish(Sequence& s, text::StopType stop, std::string word, bool trunc
     f.n_cached_now = s.computed;
     f.timings = s.timings(clock.now_us());
     ++counters_.n_finished_total;
+    orphan(s, make_error(ErrorKind::server, "The prompt could not be computed"));
     const std::shared_ptr<Outbox> outbox = s.request.outbox;
     leave_slot(s, true);
     bury(s);
@@ -233,6 +256,7 @@ void Core::finish(Sequence& s, text::StopType stop, std::string word, bool trunc
 
 void Core::fail(Sequence& s, Error error) {
     ++counters_.n_failed_total;
+    orphan(s, error);
     const std::shared_ptr<Outbox> outbox = s.request.outbox;
     leave_slot(s, false);
     bury(s);

@@ -55,7 +55,8 @@ class Backend {
     /// that cannot be rewound keeps none.
     virtual Tokens truncate(SlotId slot, Tokens n) = 0;
     virtual void clear(SlotId slot) = 0;
-    /// The first n tokens of `from` become the (shared) content of the empty slot `to`.
+    /// All n tokens of `from` become the content of the empty slot `to` as well. In a unified pool the cells
+    /// are shared.
     virtual void share(SlotId from, SlotId to, Tokens n) = 0;
 
     /// Bytes of a snapshot of the slot's sequence, exactly.

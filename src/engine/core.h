@@ -79,10 +79,19 @@ class Core {
     void carry_out(const sched::YieldSlot& a);
     void carry_out(const sched::Resume& a);
     void carry_out(const sched::Admit& a);
+    void carry_out(const sched::Attach& a);
     void carry_out(const sched::Finish& a);
     void carry_out(const sched::FailAll& a);
     void carry_out(const sched::Feed& a);
     void empty_slot(Slot& slot);
+
+    // family.cpp: n > 1
+    void take_in(Submit submit);
+    void share_prompt(Sequence& parent, const std::vector<Sequence*>& children);
+    void pass_on_prompt(Sequence& owner);
+    [[nodiscard]] Sequence* heir_of(const Sequence& owner);
+    void orphan(Sequence& parent, const Error& why);
+
     void leave_slot(Sequence& s, bool keep_cache);
     void finish(Sequence& s, text::StopType stop, std::string word, bool truncated);
     void fail(Sequence& s, Error error);
@@ -94,6 +103,7 @@ class Core {
     bool make_way();  // P1.7; false when nothing can be done
     void account(const BatchPart& part);
     void sample();
+    [[nodiscard]] text::Piece choose(Sequence& s, std::span<const float> logits);
     void take_token(Sequence& s, text::Piece piece);
     void keep_time(Micros step_us);
 

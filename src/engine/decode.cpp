@@ -132,19 +132,29 @@ void Core::sample() {
             ++i;
             continue;  // still catching up
         }
-        if (s.n_decoded() == Tokens{0}) {
-            s.request.generation->begin(s.tokens);
-        }
-        if (s.state() == SequenceState::prefilling) {
-            s.become(SequenceState::decoding);
-        }
         const std::size_t row = part.first + static_cast<std::size_t>(part.n.value()) - 1;
-        const text::StepFacts facts{s.computed + Tokens{1} >= n_ctx_slot(), s.predict_us};
-        text::Piece piece = s.request.generation->next(backend.logits(row), facts);
+        const std::vector<Sequence*> children = std::move(s.children);
+        s.children.clear();
+        share_prompt(s, children);
         const std::size_t alive_before = parts_.size();
-        take_token(s, std::move(piece));
+        take_token(s, choose(s, backend.logits(row)));
         i += parts_.size() == alive_before ? 1U : 0U;  // one that ended has left the parts
+        for (Sequence* child : children) {
+            take_token(*child,
+                       choose(*child, backend.logits(row)));  // its first token comes from the same row
+        }
     }
+}
+
+text::Piece Core::choose(Sequence& s, std::span<const float> logits) {
+    if (s.n_decoded() == Tokens{0}) {
+        s.request.generation->begin(s.tokens);
+    }
+    if (s.state() == SequenceState::prefilling) {
+        s.become(SequenceState::decoding);
+    }
+    return s.request.generation->next(logits,
+                                      text::StepFacts{s.computed + Tokens{1} >= n_ctx_slot(), s.predict_us});
 }
 
 void Core::take_token(Sequence& s, text::Piece piece) {

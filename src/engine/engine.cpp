@@ -128,8 +128,12 @@ Result<TaskId> Engine::submit(Request request) {
     if (shared.draining || shared.stopping) {
         return make_error(ErrorKind::unavailable, "The server is shutting down");
     }
-    if (!request.child_generations.empty()) {
-        return make_error(ErrorKind::not_supported, "n > 1 is not supported yet");
+    const std::size_t n_children = request.child_generations.size();
+    if (n_children != request.child_outboxes.size() ||
+        static_cast<std::int64_t>(n_children) >= impl_->core.config.n_slots) {
+        return make_error(ErrorKind::invalid_request, "Field 'n': must be between 1 and " +
+                                                          std::to_string(impl_->core.config.n_slots) +
+                                                          ", the number of slots");
     }
     if (request.prompt.empty() || !request.generation || !request.outbox) {
         return make_error(ErrorKind::invalid_request, "Field 'prompt': must hold at least one token");

@@ -52,11 +52,15 @@ void FakeBackend::fail_nth(FakeCall call, std::uint64_t nth) {
 }
 
 std::int64_t FakeBackend::cells_used() const {
-    std::int64_t n = 0;
-    for (const Memory& m : memories_) {
-        n += static_cast<std::int64_t>(m.tokens.size());
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < memories_.size(); ++i) {
+        const Memory& m = memories_[i];
+        const bool counted =
+            m.group != 0 && std::any_of(memories_.begin(), memories_.begin() + static_cast<std::ptrdiff_t>(i),
+                                        [&m](const Memory& o) { return o.group == m.group; });
+        n += m.tokens.size() - (counted ? m.shared : 0);
     }
-    return n;
+    return static_cast<std::int64_t>(n);
 }
 
 const std::vector<Token>& FakeBackend::content(SlotId slot) const {
@@ -139,6 +143,7 @@ Tokens FakeBackend::truncate(SlotId slot, Tokens n) {
     if (rewinds) {
         m.tokens.resize(keep);
         m.hashes.resize(keep);
+        m.shared = std::min(m.shared, keep);
     }
     return Tokens{static_cast<std::int64_t>(m.tokens.size())};
 }
@@ -146,6 +151,8 @@ Tokens FakeBackend::truncate(SlotId slot, Tokens n) {
 void FakeBackend::clear(SlotId slot) {
     at(slot).tokens.clear();
     at(slot).hashes.clear();
+    at(slot).group = 0;
+    at(slot).shared = 0;
 }
 
 void FakeBackend::share(SlotId from, SlotId to, Tokens n) {
@@ -154,6 +161,11 @@ void FakeBackend::share(SlotId from, SlotId to, Tokens n) {
     const auto count = static_cast<std::ptrdiff_t>(n.value());
     target.tokens.assign(source.tokens.begin(), source.tokens.begin() + count);
     target.hashes.assign(source.hashes.begin(), source.hashes.begin() + count);
+    if (options_.unified) {
+        at(from).group = at(from).group != 0 ? at(from).group : ++n_groups_;
+        target.group = at(from).group;
+        target.shared = at(from).shared = static_cast<std::size_t>(n.value());
+    }
 }
 
 Bytes FakeBackend::snapshot_size(SlotId slot) {

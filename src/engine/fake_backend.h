@@ -69,6 +69,8 @@ class FakeBackend final : public Backend {
     struct Memory {
         std::vector<Token> tokens;
         std::vector<std::uint64_t> hashes;  // of each prefix
+        std::uint64_t group = 0;            // sequences whose first `shared` cells are the same ones; 0: none
+        std::size_t shared = 0;
     };
     [[nodiscard]] Memory& at(SlotId slot) { return memories_[static_cast<std::size_t>(slot.value())]; }
     [[nodiscard]] const Memory& at(SlotId slot) const {
@@ -91,6 +93,7 @@ class FakeBackend final : public Backend {
     std::array<std::uint64_t, kFakeCalls> calls_{};
     std::array<std::uint64_t, kFakeCalls> fail_at_{};
     std::uint64_t n_decodes_ = 0;
+    std::uint64_t n_groups_ = 0;
 };
 
 }  // namespace kvalet::engine

@@ -306,8 +306,10 @@ class Llama final : public LlamaBackend {
     void clear(SlotId slot) override { llama_memory_seq_rm(memory_, slot.value(), -1, -1); }
 
     void share(SlotId from, SlotId to, Tokens n) override {
-        llama_memory_seq_cp(memory_, from.value(), to.value(), 0,
-                            rewinds_ ? static_cast<llama_pos>(n.value()) : -1);
+        KVALET_ASSERT(llama_memory_seq_pos_max(memory_, from.value()) + 1 == n.value(),
+                      "a part of a sequence is shared");
+        // Whole, since between the streams of a split memory nothing else can be copied.
+        llama_memory_seq_cp(memory_, from.value(), to.value(), -1, -1);
     }
 
     [[nodiscard]] Bytes snapshot_size(SlotId slot) override {

@@ -30,8 +30,9 @@ sched::Resident resident_of(const Sequence& s, const Slot& slot, const BackendCa
     r.cells = slot.cells;
     r.snapshot = Bytes{caps.snapshot_fixed.value() + caps.snapshot_per_token.value() * s.computed.value()};
     r.can_drop = caps.can_replay;
+    r.family = s.family != TaskId{0};
     r.blocked = !s.request.outbox->room();
-    r.park_forced = preempt_every > 0 && s.since_forced.value() >= preempt_every;
+    r.park_forced = preempt_every > 0 && s.family == TaskId{0} && s.since_forced.value() >= preempt_every;
     r.park_asked = s.park_asked;
     return r;
 }
@@ -72,7 +73,7 @@ void Core::observe() {
     for (const Slot& slot : slots_) {
         if (slot.sequence == nullptr) {
             view_.idle.push_back(sched::IdleSlot{slot.id, slot.cells, slot.last_used});
-        } else if (slot.sequence->resident()) {
+        } else if (slot.sequence->resident() && !slot.sequence->awaits_parent) {
             view_.residents.push_back(resident_of(*slot.sequence, slot, caps, config.preempt_every));
         }
     }
@@ -99,6 +100,7 @@ void Core::observe_waiting() {
         w.priority = s->priority;
         w.passes = s->passes;
         w.n_prompt = s->n_prompt;
+        w.n_slots = 1 + static_cast<std::int32_t>(s->children.size());
         const Slot* best = nullptr;
         Tokens best_shared{0};
         for (const Slot& slot : slots_) {

@@ -38,10 +38,7 @@ void Core::drain_inbox() {
     shared->inbox.take(commands_);
     for (Command& command : commands_) {
         if (auto* submit = std::get_if<Submit>(&command)) {
-            auto s = std::make_unique<Sequence>(submit->task, std::move(submit->request), clock.now_us());
-            ++counters_.n_requests_total;
-            enter_queue(*s);
-            sequences_.emplace(submit->task, std::move(s));
+            take_in(std::move(*submit));
         } else if (const auto* c = std::get_if<Cancel>(&command)) {
             cancel(c->task);
         } else if (auto* file = std::get_if<SlotFileOrder>(&command)) {
@@ -68,10 +65,19 @@ void Core::cancel(TaskId task) {
     if (i == sequences_.end()) {
         return;
     }
-    Sequence& s = *i->second;
-    ++counters_.n_cancelled_total;
-    leave_slot(s, true);
-    bury(s);
+    // A family has one client: when that is gone, all of its members go.
+    std::vector<Sequence*> gone = {i->second.get()};
+    for (auto& [id, other] : sequences_) {
+        if (other->family == task && other->task != task) {
+            gone.push_back(other.get());
+        }
+    }
+    for (Sequence* s : gone) {
+        s->children.clear();
+        ++counters_.n_cancelled_total;
+        leave_slot(*s, gone.size() == 1);
+        bury(*s);
+    }
 }
 
 void Core::handle(SlotFileOrder& order) {
@@ -175,6 +181,9 @@ void Core::handle(ParkOrder& order) {
         }
         if (s->parked() || s->park_asked) {
             return order.done(invalid("The request is parked already"));
+        }
+        if (s->family != TaskId{0}) {
+            return order.done(invalid("A request with n > 1 cannot be parked"));
         }
         if (!s->resident()) {
             return order.done(invalid("The request still waits for a slot: it holds nothing to park"));

@@ -48,7 +48,12 @@ struct Sequence {
     std::optional<sched::ParkMode> last_mode;
     std::optional<sched::ParkReason> last_reason;
     std::uint64_t n_recompute = 0;
-    bool started = false;  // Started was sent
+
+    // n > 1: the parent computes the prompt, its children share it.
+    TaskId family{0};                 // the parent's task; 0: no family
+    bool awaits_parent = false;       // a child whose prompt is not there yet: it is not fed
+    bool owns_prompt = false;         // the cells of the shared prompt are booked on its slot
+    std::vector<Sequence*> children;  // of a parent whose prompt is not computed yet
 
     Micros submitted_us = 0;
     Micros prompt_us = 0;   // without time parked or replaying (P6.3)

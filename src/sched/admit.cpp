@@ -14,11 +14,18 @@ namespace {
 bool parked_go_first(const Draft& d, const Waiting& w) {
     for (std::size_t i = 0; i < d.view.parked.size(); ++i) {
         const Parked& p = d.view.parked[i];
-        if (d.out.parked_marks[i] == kStays && !p.held && d.effective(p) >= d.effective(w)) {
+        if (d.out.parked_marks[i] != kLeaves && !p.held && d.effective(p) >= d.effective(w)) {
             return true;
         }
     }
     return false;
+}
+
+/// Who is never displaced by the newcomer: the survivor, unless the newcomer has the higher priority itself
+/// and does not only wait for long.
+std::optional<TaskId> safe_from(const Draft& d, const Waiting& w) {
+    const auto survivor = choose_survivor(d.view, d.policy, d.out.resident_marks);
+    return survivor && find_resident(d.view, *survivor)->priority < w.priority ? std::nullopt : survivor;
 }
 
 /// Cells of residents that the newcomer may displace, because they are less important and can be parked.
@@ -27,9 +34,11 @@ Cells displaceable(const Draft& d, const Waiting& w) {
     if (d.policy.victim != VictimOrder::priority) {
         return sum;
     }
+    const auto safe = safe_from(d, w);
     for (std::size_t i = 0; i < d.view.residents.size(); ++i) {
         const Resident& r = d.view.residents[i];
-        const bool lower = d.out.resident_marks[i] == kStays && !r.family && d.effective(r) < d.effective(w);
+        const bool lower = d.out.resident_marks[i] == kStays && !r.family && r.task != safe &&
+                           d.effective(r) < d.effective(w);
         if (lower && mechanism_for(r, d.policy, d.held)) {
             sum += r.cells;
         }
@@ -37,26 +46,52 @@ Cells displaceable(const Draft& d, const Waiting& w) {
     return sum;
 }
 
+/// The rest of its prompt, once for a whole family, and a first token for each member.
+Cells first_need(const Waiting& w, Tokens keep) {
+    return cells_of(w.n_prompt - keep + Tokens{w.n_slots});
+}
+
 /// The whole prompt and a first token must fit beside what is promised, or beside what it may displace. An
 /// empty pool takes any prompt that fits it at all.
 bool fits(const Draft& d, const Waiting& w, Cells own_cache) {
-    if (!d.policy.preempt || !d.view.unified || (d.n_staying == 0 && d.out.runners.empty())) {
+    if (!d.policy.preempt || !d.view.unified || d.n_staying == 0) {
         return true;
     }
-    const Cells need = cells_of(w.n_prompt - w.keep + Tokens{1});
+    const Cells need = first_need(w, w.keep);
     const Cells kept = std::min(own_cache, cells_of(w.keep));
     const Cells taken = d.used - d.idle + kept + d.claimed + need;
     return taken <= resume_limit(d.view, d.policy) + displaceable(d, w);
 }
 
 void give_slot(Draft& d, const Waiting& w, SlotId slot, Tokens keep) {
-    d.claimed += cells_of(w.n_prompt - keep + Tokens{1});
+    d.claimed += first_need(w, keep);
     ++d.n_staying;
     d.out.actions.emplace_back(Admit{w.task, slot, keep});
     d.add_runner(w.task, d.effective(w), w.n_prompt - keep, false);
 }
 
+/// Idle slots that this plan has not given away.
+std::int32_t n_open_slots(const Draft& d) {
+    return static_cast<std::int32_t>(
+        std::count_if(d.out.idle_marks.begin(), d.out.idle_marks.end(), [](char m) { return m != kTaken; }));
+}
+
+/// The slots of a family's children, least recently used first.
+void attach_children(Draft& d, const Waiting& w) {
+    for (std::int32_t i = 1; i < w.n_slots; ++i) {
+        const std::size_t slot = d.free_slot().value();
+        d.evict_idle(slot);
+        d.out.idle_marks[slot] = kTaken;
+        d.out.actions.emplace_back(Attach{w.task, d.view.idle[slot].slot});
+    }
+}
+
+/// A family needs all its slots at once; until they are there it waits, and nobody behind it is let in before
+/// it.
 bool admit_to_idle(Draft& d, const Waiting& w) {
+    if (n_open_slots(d) < w.n_slots) {
+        return false;
+    }
     for (std::size_t i = 0; i < d.view.idle.size(); ++i) {
         const IdleSlot& idle = d.view.idle[i];
         if (idle.slot != w.slot || d.out.idle_marks[i] == kTaken) {
@@ -74,43 +109,55 @@ bool admit_to_idle(Draft& d, const Waiting& w) {
         }
         d.out.idle_marks[i] = kTaken;
         if (d.view.unified) {
-            d.evict_idle_until(d.claimed + cells_of(w.n_prompt - keep + Tokens{1}), d.view.pool);
+            d.evict_idle_until(d.claimed + first_need(w, keep), d.view.pool);
         }
         give_slot(d, w, idle.slot, keep);
+        attach_children(d, w);
         return true;
     }
     return false;
 }
 
-/// P1.6. The least important holder of a slot that is strictly less important than the newcomer: a parked one
-/// gives up its slot before a resident does.
-bool take_a_slot(Draft& d, const Waiting& w) {
-    const std::int32_t tier = d.effective(w);
-    std::optional<std::size_t> parked;
+/// The least important parked sequence that holds a slot and is strictly less important than the newcomer.
+std::optional<std::size_t> parked_below(const Draft& d, std::int32_t tier) {
+    std::optional<std::size_t> lowest;
     for (std::size_t i = 0; i < d.view.parked.size(); ++i) {
         const Parked& p = d.view.parked[i];
         const bool holds = p.slot != kNoSlot && d.out.parked_marks[i] == kStays && d.effective(p) < tier;
-        if (holds && (!parked || d.effective(p) < d.effective(d.view.parked[*parked]))) {
-            parked = i;
+        if (holds && (!lowest || d.effective(p) < d.effective(d.view.parked[*lowest]))) {
+            lowest = i;
         }
     }
+    return lowest;
+}
+
+// Where a newcomer finds no idle slot, but room for its whole prompt:
+//  1. the slot of one that a client holds parked;
+//  2. P1.6: that of the least important parked one, strictly less important than the newcomer;
+//  3. P1.6: that of the first victim among the residents, strictly less important likewise.
+bool take_a_slot(Draft& d, const Waiting& w) {
+    if (!d.policy.preempt || !d.view.unified || w.n_slots != 1 || !fits(d, w, Cells{0})) {
+        return false;
+    }
+    std::optional<std::size_t> parked = d.slot_on_hold();  // 1.
+    const bool pressure = d.policy.slot_pressure && d.policy.victim == VictimOrder::priority;
+    const std::int32_t tier = d.effective(w);
+    if (!parked && pressure) {
+        parked = parked_below(d, tier);  // 2.
+    }
     if (parked) {
-        const Parked& p = d.view.parked[*parked];
-        d.out.parked_marks[*parked] = kTaken;
-        d.out.actions.emplace_back(YieldSlot{p.task});
-        give_slot(d, w, p.slot, Tokens{0});
+        give_slot(d, w, d.yield_slot(*parked), Tokens{0});
         return true;
     }
-    const auto survivor = choose_survivor(d.view, d.policy, d.out.resident_marks);
-    const bool yields = survivor && find_resident(d.view, *survivor)->priority < w.priority;
-    const auto victim =
-        choose_victim(d.view, d.policy, d.out.resident_marks, d.held, yields ? std::nullopt : survivor);
+    const auto victim = pressure
+                            ? choose_victim(d.view, d.policy, d.out.resident_marks, d.held, safe_from(d, w))
+                            : std::nullopt;  // 3.
     if (!victim || d.effective(d.view.residents[*victim]) >= tier) {
         return false;
     }
     const Resident& r = d.view.residents[*victim];
     const auto mode = mechanism_for(r, d.policy, d.held);
-    d.claimed -= cells_of(remaining(r) + r.draft);
+    d.claimed -= claim_of(r);
     d.park(*victim, mode.value_or(ParkMode::drop), ParkReason::priority, true);
     give_slot(d, w, r.slot, Tokens{0});
     return true;
@@ -119,10 +166,10 @@ bool take_a_slot(Draft& d, const Waiting& w) {
 }  // namespace
 
 // Who is let in, head of the queue first, until one cannot be:
-//  1. Nobody in a step that had to park for room, unless it is more important than all that is parked.
+//  1. Nobody in a step that had to park for room.
 //  2. Nobody while one that is parked and as important waits for cells (F6).
 //  3. An idle slot, if the whole prompt fits.
-//  4. No idle slot: a strictly more important one takes the slot of the least important holder (P1.6).
+//  4. No idle slot: one that is taken from somebody.
 void let_in(Draft& d) {
     for (const Waiting& w : d.view.waiting) {
         if (d.parked_for_room || (d.policy.preempt && parked_go_first(d, w))) {  // 1. 2.
@@ -134,9 +181,7 @@ void let_in(Draft& d) {
             }
             continue;
         }
-        const bool may_take = d.policy.preempt && d.policy.slot_pressure && d.view.unified &&
-                              d.policy.victim == VictimOrder::priority && w.n_slots == 1;
-        if (!may_take || !take_a_slot(d, w)) {  // 4.
+        if (!take_a_slot(d, w)) {  // 4.
             return;
         }
     }

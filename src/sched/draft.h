@@ -30,8 +30,12 @@ struct Draft {
     /// (P1.3).
     void evict_idle_until(Cells need, Cells limit);
     void evict_idle(std::size_t index);
-    /// The least recently used idle slot that no action of this plan took, one without cells before one with.
+    /// The least recently used idle slot that no action of this plan took.
     [[nodiscard]] std::optional<std::size_t> free_slot() const;
+    /// A slot whose sequence a client holds parked: it is away by choice and stands in nobody's way (F27).
+    [[nodiscard]] std::optional<std::size_t> slot_on_hold() const;
+    /// The parked one gives up its slot.
+    SlotId yield_slot(std::size_t parked);
 
     void park(std::size_t resident, ParkMode mode, ParkReason reason, bool gives_up_slot = false);
     void add_runner(TaskId task, std::int32_t effective, Tokens remaining, bool decoding);
@@ -44,11 +48,9 @@ struct Draft {
 // The stages of plan(), in order; each in a file of its own.
 void park_asked_for(Draft& d);  // park.cpp: P1.4, P1.5
 void make_room(Draft& d);       // park.cpp: P1.2, P1.3, P2
-void bring_back(Draft& d);      // resume.cpp: P4
-void let_in(Draft& d);          // admit.cpp: P1.6 and the queue
-void feed(Draft& d);            // feed.cpp
-
-/// The parked ones that may come back, first first, into out.order (P4.2).
-void order_parked(Draft& d);
+void order_parked(Draft& d);    // resume.cpp: who may come back, first first, into out.order (P4.2)
+void bring_back(Draft& d, std::int32_t tier);  // resume.cpp: P4, those of this effective priority and above
+void let_in(Draft& d);                         // admit.cpp: P1.6 and the queue
+void feed(Draft& d);                           // feed.cpp
 
 }  // namespace kvalet::sched

@@ -29,16 +29,26 @@ struct Room {
     [[nodiscard]] bool holds(Tokens n) const { return !bounded || cells_of(n) <= left; }
 };
 
-Tokens feed_decoding(Draft& d, Room& room) {
-    Tokens fed{0};
+struct Decoded {
+    Tokens fed;
+    bool all_found_room = true;
+};
+
+Decoded feed_decoding(Draft& d, Room& room) {
+    Decoded done;
     for (const Runner& r : d.out.runners) {
-        if (r.decoding && room.holds(r.remaining) && fed + r.remaining <= d.view.n_batch) {
-            d.out.actions.emplace_back(Feed{r.task, r.remaining});
-            room.left -= cells_of(r.remaining);
-            fed += r.remaining;
+        if (!r.decoding || done.fed + r.remaining > d.view.n_batch) {
+            continue;
         }
+        if (!room.holds(r.remaining)) {
+            done.all_found_room = false;
+            continue;
+        }
+        d.out.actions.emplace_back(Feed{r.task, r.remaining});
+        room.left -= cells_of(r.remaining);
+        done.fed += r.remaining;
     }
-    return fed;
+    return done;
 }
 
 void feed_prompts(Draft& d, Room& room, Tokens budget) {
@@ -70,21 +80,15 @@ void feed(Draft& d) {
     }
     Room room{d.view.pool - d.used, d.view.unified};
     const std::size_t before = d.out.actions.size();
-    const Tokens decoding = feed_decoding(d, room);
+    const Decoded done = feed_decoding(d, room);
     const Tokens chunk =
-        decoding > Tokens{0} ? std::min(d.policy.prefill_chunk, d.view.n_ubatch) : d.view.n_ubatch;
-    feed_prompts(d, room, std::max(Tokens{0}, std::min(chunk, d.view.n_batch - decoding)));
-    if (!d.policy.preempt && d.view.unified) {
-        // The old behaviour: a decoding one that gets no cell takes everybody down (llama-server-api 3.10).
-        std::size_t n_decoding = 0;
-        std::size_t n_fed = d.out.actions.size() - before;
-        for (const Runner& r : d.out.runners) {
-            n_decoding += r.decoding ? 1U : 0U;
-        }
-        if (n_fed < n_decoding || n_fed == 0) {
-            d.out.actions.resize(before);
-            d.out.actions.emplace_back(FailAll{});
-        }
+        done.fed > Tokens{0} ? std::min(d.policy.prefill_chunk, d.view.n_ubatch) : d.view.n_ubatch;
+    feed_prompts(d, room, std::max(Tokens{0}, std::min(chunk, d.view.n_batch - done.fed)));
+    const bool nothing_fed = d.out.actions.size() == before;
+    if (!d.policy.preempt && d.view.unified && (nothing_fed || !done.all_found_room)) {
+        // The old behaviour: one that gets no cell takes everybody down (llama-server-api 3.10).
+        d.out.actions.resize(before);
+        d.out.actions.emplace_back(FailAll{});
     }
 }
 

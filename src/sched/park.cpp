@@ -38,22 +38,24 @@ bool step_fits(const Draft& d) {
 }
 
 /// P2.4. Takes back each victim without which the step fits as well, the first chosen first: a large one that
-/// came later can make a small one needless. What is taken back was never applied; the victims so far are
-/// only marks.
+/// came later can make a small one needless. Again and again, since one that stays can make another needless
+/// as well: while somebody decodes the prompts get smaller chunks. What is taken back was never applied; the
+/// victims so far are only marks.
 void keep_minimal(Draft& d, std::vector<std::size_t>& victims) {
-    const Cells before = d.used;
-    for (std::size_t& v : victims) {
-        d.out.resident_marks[v] = kStays;
-        d.used += d.view.residents[v].cells;
-        if (step_fits(d)) {
-            v = d.view.residents.size();
-        } else {
+    for (std::size_t before = victims.size() + 1; victims.size() < before;) {
+        before = victims.size();
+        for (std::size_t& v : victims) {
+            d.out.resident_marks[v] = kStays;
+            d.used += d.view.residents[v].cells;
+            if (step_fits(d)) {
+                v = d.view.residents.size();
+                continue;
+            }
             d.out.resident_marks[v] = kLeaves;
             d.used -= d.view.residents[v].cells;
         }
+        std::erase(victims, d.view.residents.size());
     }
-    std::erase(victims, d.view.residents.size());
-    d.used = before;
 }
 
 /// Marks victims until the step fits or only one sequence is left: alone it may fill the pool (P4.6).
@@ -63,7 +65,7 @@ void mark_victims(Draft& d, std::vector<std::size_t>& victims) {
     Cells used = d.used;
     std::size_t n_staying = d.n_staying;
     while (!step_fits(d) && n_staying > 1) {
-        const auto v = choose_victim(d.view, d.policy, d.out.resident_marks, held, survivor);
+        const auto v = choose_victim_at_last(d.view, d.policy, d.out.resident_marks, held, survivor);
         if (!v) {
             break;
         }
@@ -87,7 +89,6 @@ void mark_victims(Draft& d, std::vector<std::size_t>& victims) {
 //  1. Nothing to do while it fits: one pass, no allocation (P1.8).
 //  2. Idle slots are emptied, least recently used first.
 //  3. Victims in the order of P2, as few as will do, none of them the last one that runs.
-//  4. With preemption off: everybody fails when not even the decoding ones fit.
 void make_room(Draft& d) {
     if (!d.view.unified || step_fits(d)) {  // 1.
         return;
@@ -114,7 +115,7 @@ std::optional<Park> one_more_victim(const View& view, const Policy& policy) {
     }
     const std::vector<char> marks(view.residents.size(), kStays);
     const auto survivor = choose_survivor(view, policy, marks);
-    const auto v = choose_victim(view, policy, marks, view.parked_bytes, survivor);
+    const auto v = choose_victim_at_last(view, policy, marks, view.parked_bytes, survivor);
     if (!v) {
         return std::nullopt;
     }

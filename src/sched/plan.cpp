@@ -1,5 +1,8 @@
 #include "sched/plan.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "sched/draft.h"
 #include "sched/victim.h"
 
@@ -13,7 +16,7 @@ bool pressure_lasts(const Draft& d) {
         return true;
     }
     for (std::size_t i = 0; i < d.view.parked.size(); ++i) {
-        if (d.out.parked_marks[i] == kStays && !d.view.parked[i].held) {
+        if (d.out.parked_marks[i] != kLeaves && !d.view.parked[i].held) {
             return true;
         }
     }
@@ -38,8 +41,16 @@ void end_a_wedge(Draft& d) {
     }
 }
 
-bool nothing_happens(const Draft& d) {
-    return d.out.actions.empty();
+/// Nobody less important comes back before the head of the queue was offered its place: it would only be
+/// parked again at once.
+std::int32_t tier_of_queue(const Draft& d) {
+    std::int32_t tier = std::numeric_limits<std::int32_t>::min();
+    if (d.policy.victim == VictimOrder::priority) {
+        for (const Waiting& w : d.view.waiting) {
+            tier = std::max(tier, d.effective(w));
+        }
+    }
+    return tier;
 }
 
 }  // namespace
@@ -95,16 +106,34 @@ std::optional<std::size_t> Draft::free_slot() const {
     return best;
 }
 
+std::optional<std::size_t> Draft::slot_on_hold() const {
+    for (std::size_t i = 0; i < view.parked.size(); ++i) {
+        const Parked& p = view.parked[i];
+        if (p.held && p.slot != kNoSlot && out.parked_marks[i] == kStays) {
+            return i;
+        }
+    }
+    return std::nullopt;
+}
+
+SlotId Draft::yield_slot(std::size_t parked) {
+    out.parked_marks[parked] = kTaken;
+    out.actions.emplace_back(YieldSlot{view.parked[parked].task});
+    return view.parked[parked].slot;
+}
+
 void plan_into(const View& view, const Policy& policy, Plan& out) {
     Draft d(view, policy, out);
     park_asked_for(d);  // 1.
     make_room(d);       // 2.
     d.claimed = claims(view, out.resident_marks);
-    bring_back(d);  // 3.
-    let_in(d);      // 4.
-    feed(d);        // 5.
-    if (nothing_happens(d) && view.unified) {
-        end_a_wedge(d);
+    order_parked(d);
+    bring_back(d, tier_of_queue(d));                          // 3.
+    let_in(d);                                                // 4.
+    bring_back(d, std::numeric_limits<std::int32_t>::min());  // 5.
+    feed(d);                                                  // 6.
+    if (out.actions.empty() && view.unified) {
+        end_a_wedge(d);  // 7.
     }
     out.survivor = pressure_lasts(d) ? choose_survivor(view, policy, out.resident_marks) : std::nullopt;
 }

@@ -25,7 +25,7 @@ struct Park {
     ParkReason reason = ParkReason::kv_full;
     bool gives_up_slot = false;
 };
-/// A parked sequence gives up its slot to a more important request (P1.6).
+/// A parked sequence gives up its slot: to a more important request (P1.6), or, held by a client, to anybody.
 struct YieldSlot {
     TaskId task;
 };
@@ -40,6 +40,12 @@ struct Admit {
     SlotId slot;
     Tokens keep;
 };
+/// A further idle slot for a family that was let in by the Admit before it (n > 1): its children decode
+/// there.
+struct Attach {
+    TaskId parent;
+    SlotId slot;
+};
 /// The sequence cannot go on in this pool: the ordinary context-overflow outcome (P4.5, P4.6).
 struct Finish {
     TaskId task;
@@ -53,7 +59,7 @@ struct Feed {
     Tokens n;
 };
 
-using Action = std::variant<EvictIdle, Park, YieldSlot, Resume, Admit, Finish, FailAll, Feed>;
+using Action = std::variant<EvictIdle, Park, YieldSlot, Resume, Admit, Attach, Finish, FailAll, Feed>;
 
 /// One that may compute in this step, as the planner sees it after its own parks, resumes and admissions.
 struct Runner {
@@ -80,9 +86,12 @@ struct Plan {
 /// Decides one step:
 ///  1. parks that were asked for or are forced (P1.4, P1.5);
 ///  2. room for the step: idle slots first, then victims (P1.2, P1.3, P2);
-///  3. parked sequences that come back (P4), unless 2 had to park;
+///  3. parked sequences that come back (P4), unless 2 had to park; where priorities count, only those that
+///     are as important as the head of the queue;
 ///  4. waiting requests that get a slot (and P1.6);
-///  5. who computes how many tokens.
+///  5. the other parked ones, into what 4 left;
+///  6. who computes how many tokens;
+///  7. if all this is nothing although somebody wants to go on: what cannot fit ends.
 /// The same view and policy always give the same plan.
 void plan_into(const View& view, const Policy& policy, Plan& out);
 [[nodiscard]] Plan plan(const View& view, const Policy& policy);

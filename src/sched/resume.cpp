@@ -33,18 +33,23 @@ bool comes_before(const Draft& d, const Parked& a, const Parked& b) {
     return std::tuple(by_tier(a), fit(a)) < std::tuple(by_tier(b), fit(b));
 }
 
-/// The slot that it comes back to: its own, or an idle one.
+// The slot that it comes back to:
+//  1. its own;
+//  2. the idle one that was used least recently;
+//  3. that of one that a client holds.
 std::optional<SlotId> slot_for(Draft& d, const Parked& p) {
-    if (p.slot != kNoSlot) {
+    if (p.slot != kNoSlot) {  // 1.
         return p.slot;
     }
-    const auto i = d.free_slot();
-    if (!i) {
-        return std::nullopt;
+    if (const auto i = d.free_slot()) {  // 2.
+        d.evict_idle(*i);
+        d.out.idle_marks[*i] = kTaken;
+        return d.view.idle[*i].slot;
     }
-    d.evict_idle(*i);
-    d.out.idle_marks[*i] = kTaken;
-    return d.view.idle[*i].slot;
+    if (const auto i = d.slot_on_hold()) {  // 3.
+        return d.yield_slot(*i);
+    }
+    return std::nullopt;
 }
 
 /// Whether it may come back now. With nothing resident, margins and LOW are waived (P4.4).
@@ -92,13 +97,12 @@ void order_parked(Draft& d) {
 //  1. One that no longer fits the whole pool ends; it never waits for ever (P4.5).
 //  2. Nobody in a step that had to park for room, unless nothing else runs (P4.4).
 //  3. `fit`, `priority`: in order, each that fits. `fair`: in order, until one does not fit.
-void bring_back(Draft& d) {
-    if (d.view.parked.empty()) {
-        return;
-    }
-    order_parked(d);
+void bring_back(Draft& d, std::int32_t tier) {
     for (const std::size_t i : d.out.order) {
         const Parked& p = d.view.parked[i];
+        if (d.out.parked_marks[i] != kStays || d.effective(p) < tier) {
+            continue;
+        }
         if (cells_of(need_of(p)) > d.view.pool) {  // 1.
             d.out.parked_marks[i] = kLeaves;
             d.out.actions.emplace_back(Finish{p.task});

@@ -52,16 +52,19 @@ Cells step_reserve(const View& view, const Policy& policy, std::span<const char>
     return cells_of(decode + replay + std::min(prompt, prompt_budget(view, policy, marks)));
 }
 
+Cells claim_of(const Resident& r) {
+    // A prompt's first generated token needs a cell as well.
+    return cells_of(remaining(r) + r.draft + (r.length == r.n_prompt ? Tokens{1} : Tokens{0}));
+}
+
 Cells claims(const View& view, std::span<const char> marks) {
-    Tokens sum{0};
+    Cells sum{0};
     for (std::size_t i = 0; i < view.residents.size(); ++i) {
         if (stays(marks, i)) {
-            const Resident& r = view.residents[i];
-            // A prompt's first generated token needs a cell as well.
-            sum += remaining(r) + r.draft + (phase_of(r) == Phase::prefilling ? Tokens{1} : Tokens{0});
+            sum += claim_of(view.residents[i]);
         }
     }
-    return cells_of(sum);
+    return sum;
 }
 
 Cells park_limit(const View& view, const Policy& policy) {

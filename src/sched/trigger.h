@@ -11,7 +11,7 @@ namespace kvalet::sched {
 /// Marks in Plan::resident_marks and idle_marks.
 constexpr char kStays = 0;   // resident: stays; idle slot: keeps its cache; parked: stays parked
 constexpr char kLeaves = 1;  // resident: parked; idle slot: emptied; parked: comes back
-constexpr char kTaken = 2;   // idle slot: given to a sequence by this plan
+constexpr char kTaken = 2;   // idle slot: given to a sequence by this plan; parked: gives up its slot
 
 /// Prompt and replay tokens that one step may feed: a whole micro-batch, or a small chunk while somebody
 /// decodes.
@@ -24,6 +24,7 @@ constexpr char kTaken = 2;   // idle slot: given to a sequence by this plan
 /// each prompt. What comes back or is let in must fit beside it, so that two prompts are never promised the
 /// same cells (F5).
 [[nodiscard]] Cells claims(const View& view, std::span<const char> marks);
+[[nodiscard]] Cells claim_of(const Resident& r);
 
 /// P1.2. A step that needs more parks somebody: the pool, or HIGH of it.
 [[nodiscard]] Cells park_limit(const View& view, const Policy& policy);

@@ -91,6 +91,20 @@ std::optional<std::size_t> choose_victim(const View& view, const Policy& policy,
     return best;
 }
 
+std::optional<std::size_t> choose_victim_at_last(const View& view, const Policy& policy,
+                                                 std::span<const char> marks, Bytes held,
+                                                 std::optional<TaskId> survivor) {
+    if (const auto victim = choose_victim(view, policy, marks, held, survivor)) {
+        return victim;
+    }
+    for (std::size_t i = 0; i < view.residents.size(); ++i) {
+        if (candidate(view, policy, marks, held, std::nullopt, i)) {
+            return i;  // there is one at most: the protected one
+        }
+    }
+    return std::nullopt;
+}
+
 std::optional<TaskId> choose_survivor(const View& view, const Policy& policy, std::span<const char> marks) {
     if (policy.victim != VictimOrder::priority) {
         return std::nullopt;

@@ -16,6 +16,13 @@ namespace kvalet::sched {
                                                        std::span<const char> marks, Bytes held,
                                                        std::optional<TaskId> survivor);
 
+/// The same; when that is nobody, because all others are families or can be parked in no way, the protected
+/// one itself: parked it runs to its end later, while one that cannot be parked would have to end before its
+/// time.
+[[nodiscard]] std::optional<std::size_t> choose_victim_at_last(const View& view, const Policy& policy,
+                                                               std::span<const char> marks, Bytes held,
+                                                               std::optional<TaskId> survivor);
+
 /// P2.3. Who keeps running while pressure lasts: the one chosen before, unless it is gone or a resident of
 /// higher priority is there; else the highest effective tier, then the longest, then the oldest. Only for
 /// VictimOrder::priority.

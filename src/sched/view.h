@@ -2,6 +2,7 @@
 // simulator or a property generator. Everything is ordered; nothing points outside.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "sched/reason.h"
 
 namespace kvalet::sched {
+
+/// Most slots: libllama's sequence ids end below it.
+constexpr std::size_t kMaxSlots = 256;
 
 enum class Phase : std::uint8_t { prefilling, decoding, replaying };
 
@@ -25,7 +29,7 @@ struct Resident {
     Tokens length;      // prompt + generated
     Tokens computed;    // <= length
     Tokens replay_end;  // tokens below it were computed once before: computed < replay_end is a replay
-    Tokens draft;       // draft tokens it may verify this step
+    Tokens draft;       // draft tokens it may verify this step, while decoding; length + draft fit the pool
     Tokens run;         // generated since it was resumed (P4.3)
     Cells cells;        // that parking it would free
     Bytes snapshot;     // host memory that swapping it would take
@@ -54,7 +58,7 @@ struct Parked {
     bool held = false;  // parked by a client: no candidate before unpark (P7.3)
 };
 
-/// The head of the queue of those that never ran. Heads only: as many as there are slots at most.
+/// The head of the queue of those that never ran. Heads only: one for each idle slot and one more.
 struct Waiting {
     TaskId task;
     std::int32_t priority = 0;
@@ -77,7 +81,7 @@ struct View {
     bool unified = true;
     Cells pool;                       // all cells
     Cells used;                       // held now: residents and idle slots
-    Tokens n_batch;                   // most tokens in one step
+    Tokens n_batch;                   // most tokens in one step; at least the verify blocks of all slots
     Tokens n_ubatch;                  // most prompt tokens in one step while nobody decodes
     Bytes parked_bytes;               // of the budget that is in use
     std::optional<TaskId> survivor;   // P2.3, as the last plan left it

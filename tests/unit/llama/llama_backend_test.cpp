@@ -1,9 +1,8 @@
 // The engine on libllama, without text: the same small requests on a model of each kind of memory.
 #include "engine/llama_backend.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
+#include <gtest/gtest.h>
 
 #include "engine/engine.h"
 #include "support/argmax_generation.h"
@@ -40,7 +39,7 @@ struct Outcomes {
 
 /// Runs n requests of one size together to their ends.
 Outcomes run(const std::string& kind, std::uint32_t n_ctx, engine::EngineConfig config, std::int32_t n,
-        std::int64_t n_prompt, std::int64_t n_predict) {
+             std::int64_t n_prompt, std::int64_t n_predict) {
     auto backend = engine::LlamaBackend::load(options_for(kind, n_ctx));
     EXPECT_TRUE(backend.ok()) << (backend.ok() ? "" : backend.error().message);
     if (!backend) {
@@ -109,7 +108,8 @@ TEST_P(EachMemory, ForcedRecomputesLoseNoToken) {
     EXPECT_EQ(forced.outcomes[0].finished->timings.prompt_n.value(), 70);
 }
 
-// F1, F2 on each kind of memory: four that do not fit together all finish, and the ledger was right all the time.
+// F1, F2 on each kind of memory: four that do not fit together all finish, and the ledger was right all the
+// time.
 TEST_P(EachMemory, FourThatDoNotFitAllFinish) {
     for (const char* preset : {"swap", "recompute", "watermark", "default"}) {
         const Outcomes four = run(GetParam(), 512, config_of(preset), 4, 64, 300);

@@ -1,0 +1,186 @@
+// n > 1: the prompt is computed once and shared; a family is never parked and never wedges the others.
+#include <gtest/gtest.h>
+
+#include "support/argmax_generation.h"
+#include "unit/engine/harness.h"
+
+namespace kvalet::test {
+namespace {
+
+/// Takes the k-th best token first, then the best: members of a family that differ.
+class NthFirst final : public text::Generation {
+  public:
+    NthFirst(std::int64_t n_predict, Token shift) : rest_(n_predict), shift_(shift) {}
+    void begin(std::span<const Token>) override {}
+    text::Piece next(std::span<const float> logits, const text::StepFacts& facts) override {
+        text::Piece p = rest_.next(logits, facts);
+        if (first_) {
+            p.token = (p.token + shift_) % static_cast<Token>(logits.size());
+            first_ = false;
+        }
+        return p;
+    }
+    [[nodiscard]] bool has_new_line() const override { return false; }
+
+  private:
+    ArgmaxGeneration rest_;
+    Token shift_;
+    bool first_ = true;
+};
+
+struct Member {
+    std::shared_ptr<engine::Outbox> outbox =
+        std::make_shared<engine::Outbox>(std::function<void()>{}, 100'000);
+    std::vector<Token> tokens;
+    std::optional<engine::Finished> finished;
+    std::optional<Error> failed;
+
+    void read() {
+        while (auto event = outbox->try_pop()) {
+            if (auto* t = std::get_if<engine::TokenOut>(&*event)) {
+                tokens.push_back(t->piece.token);
+            } else if (auto* f = std::get_if<engine::Finished>(&*event)) {
+                finished = *f;
+            } else if (auto* e = std::get_if<engine::Failed>(&*event)) {
+                failed = e->error;
+            }
+        }
+    }
+};
+
+struct Family {
+    std::vector<Token> prompt;
+    std::vector<Member> members;
+    Result<TaskId> task = make_error(ErrorKind::server, "not submitted");
+};
+
+Family ask_family(Harness& h, std::size_t n, std::int64_t n_prompt, std::vector<std::int64_t> n_predict) {
+    Family f;
+    for (std::int64_t i = 0; i < n_prompt; ++i) {
+        f.prompt.push_back(static_cast<Token>(200 - i % 100));
+    }
+    f.members.resize(n);
+    engine::Request r;
+    r.public_id = "family";
+    r.prompt = f.prompt;
+    r.generation = std::make_unique<NthFirst>(n_predict[0], 0);
+    r.outbox = f.members[0].outbox;
+    for (std::size_t i = 1; i < n; ++i) {
+        r.child_generations.push_back(std::make_unique<NthFirst>(n_predict[i], static_cast<Token>(i)));
+        r.child_outboxes.push_back(f.members[i].outbox);
+    }
+    f.task = h.engine().submit(std::move(r));
+    return f;
+}
+
+void expect_exact(const Harness& h, Family& f) {
+    for (std::size_t i = 0; i < f.members.size(); ++i) {
+        Member& m = f.members[i];
+        m.read();
+        ASSERT_TRUE(m.finished.has_value()) << (m.failed ? m.failed->message : "no end");
+        ASSERT_FALSE(m.tokens.empty());
+        std::vector<Token> all = f.prompt;
+        all.push_back((h.backend.next_token(all) + static_cast<Token>(i)) % 260);
+        for (std::size_t k = 1; k < m.tokens.size(); ++k) {
+            all.push_back(h.backend.next_token(all));
+        }
+        EXPECT_EQ(m.tokens,
+                  std::vector<Token>(all.begin() + static_cast<std::ptrdiff_t>(f.prompt.size()), all.end()));
+    }
+}
+
+TEST(Family, ThePromptIsComputedOnce) {
+    for (const bool unified : {true, false}) {
+        engine::FakeOptions options;
+        options.pool = 1024;
+        options.unified = unified;
+        Harness h(options, config_of("default"));
+        Family f = ask_family(h, 3, 100, {40, 20, 60});
+        ASSERT_TRUE(f.task.ok());
+        h.run();
+        expect_exact(h, f);
+        EXPECT_EQ(h.snapshot().counters.prompt_tokens_total, 100U);
+        EXPECT_EQ(f.members[0].tokens.size(), 40U);
+        EXPECT_EQ(f.members[1].tokens.size(), 20U);
+        EXPECT_EQ(f.members[2].tokens.size(), 60U);
+        EXPECT_EQ(h.snapshot().used, h.snapshot().used_idle);
+    }
+}
+
+TEST(Family, WaitsForAllItsSlotsAndOthersGoOn) {
+    engine::FakeOptions options;
+    options.pool = 2048;
+    Harness h(options, config_of("default"));
+    h.ask({.n_prompt = 20, .n_predict = 50, .salt = 1});
+    h.ask({.n_prompt = 20, .n_predict = 80, .salt = 2});
+    h.step();
+    Family f = ask_family(h, 4, 50, {10, 10, 10, 10});
+    h.ask({.n_prompt = 20, .n_predict = 30, .salt = 3});
+    h.run();
+    h.expect_all_exact();
+    expect_exact(h, f);
+}
+
+TEST(Family, IsNeverParkedAndNeverWedges) {
+    for (const char* preset : {"swap", "recompute", "watermark", "priority", "default"}) {
+        engine::FakeOptions options;
+        options.pool = 512;
+        Harness h(options, config_of(preset));
+        Family f = ask_family(h, 3, 100, {150, 150, 150});
+        h.ask({.n_prompt = 64, .n_predict = 200, .salt = 1});
+        h.run();
+        h.expect_all_exact();
+        for (Member& m : f.members) {
+            m.read();
+            ASSERT_TRUE(m.finished.has_value()) << preset;
+        }
+        for (const engine::ParkRecord& p : h.parks) {
+            EXPECT_EQ(p.task, h.clients[0]->task) << preset;
+        }
+    }
+}
+
+// P4.5, P4.6: what cannot fit ends, the newest member first, and those behind it go on.
+TEST(Family, ThatOutgrowsThePoolEndsWithLimit) {
+    engine::FakeOptions options;
+    options.pool = 256;
+    Harness h(options, config_of("default"));
+    Family f = ask_family(h, 3, 100, {1000, 1000, 1000});
+    h.ask({.n_prompt = 64, .n_predict = 100, .salt = 1});
+    h.run();
+    h.expect_all_exact();
+    expect_exact(h, f);
+    for (Member& m : f.members) {
+        EXPECT_TRUE(m.finished->truncated);
+    }
+}
+
+TEST(Family, GoesWithItsClient) {
+    for (const int steps : {0, 1, 10}) {
+        engine::FakeOptions options;
+        options.pool = 1024;
+        Harness h(options, config_of("default"));
+        Family f = ask_family(h, 3, 200, {100, 100, 100});
+        for (int i = 0; i < steps; ++i) {
+            h.step();
+        }
+        h.engine().cancel(*f.task);
+        h.run();
+        const engine::Snapshot s = h.snapshot();
+        EXPECT_EQ(s.n_processing + s.n_deferred + s.n_preempted, 0U);
+        EXPECT_EQ(s.used, s.used_idle);
+        h.ask({.n_prompt = 200, .n_predict = 700, .salt = 1});
+        h.run();
+        h.expect_all_exact();
+    }
+}
+
+TEST(Family, LargerThanTheSlotsIsRefused) {
+    Harness h({}, config_of("default"));
+    const Family f = ask_family(h, 5, 10, {1, 1, 1, 1, 1});
+    ASSERT_FALSE(f.task.ok());
+    EXPECT_EQ(f.task.error().kind, ErrorKind::invalid_request);
+}
+
+}  // namespace
+}  // namespace kvalet::test
