@@ -22,7 +22,8 @@ struct Fate {
     bool yields;      // gives up its slot while parked
     bool slot_taken;  // the slot that it gave up has a new holder
     bool ends;
-    Tokens keep;  // let in with so many cached tokens
+    Tokens keep;            // let in with so many cached tokens
+    std::int32_t attached;  // further slots that its family got
     Tokens fed;
 };
 

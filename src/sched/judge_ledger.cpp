@@ -90,6 +90,21 @@ class Ledger {
         r_.waiting[i].keep = a.keep;
     }
 
+    void check(const Attach& a) {
+        const std::size_t i = index_of(view_.waiting, a.parent);
+        const std::size_t slot = index_of(view_.idle, a.slot);
+        if (i == view_.waiting.size() || !r_.waiting[i].back) {
+            return r_.expect(false, a.parent, "a family gets a slot before it is let in");
+        }
+        const bool open = slot < view_.idle.size() && !r_.idle[slot].given &&
+                          (r_.idle[slot].emptied || view_.idle[slot].cached == Cells{0});
+        r_.expect(open, a.parent, "a family gets a slot that is not idle and empty");
+        if (open) {
+            r_.idle[slot].given = true;
+        }
+        ++r_.waiting[i].attached;
+    }
+
     void check(const Finish& a) {
         const std::size_t i = index_of(view_.residents, a.task);
         const std::size_t k = index_of(view_.parked, a.task);
@@ -146,6 +161,11 @@ class Ledger {
         }
         if (r_.used < Cells{0}) {
             r_.fault("less than no cell is used");
+        }
+        for (std::size_t i = 0; i < view_.waiting.size(); ++i) {
+            const Waiting& w = view_.waiting[i];
+            r_.expect(!r_.waiting[i].back || r_.waiting[i].attached == w.n_slots - 1, w.task,
+                      "a family gets another number of slots than it needs");
         }
         if (r_.all_fail && r_.fed > Tokens{0}) {
             r_.fault("fed although everybody fails");

@@ -37,9 +37,10 @@ class Promises {
         ++company_;
     }
 
-    /// The whole prompt and a first token fit beside what is promised, or beside what it may displace.
+    /// The whole prompt and a first token for each of a family fit beside what is promised, or beside what it
+    /// may displace.
     void let_in(const Waiting& w) {
-        const Cells need = cells_of(w.n_prompt + Tokens{1});
+        const Cells need = cells_of(w.n_prompt + Tokens{w.n_slots});
         Cells below{0};
         for (std::size_t i = 0; i < view_.residents.size(); ++i) {
             const Resident& s = view_.residents[i];
