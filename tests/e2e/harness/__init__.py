@@ -1,0 +1,22 @@
+"""What the tests from outside and the benchmarks share: a server process, its clients, and readers of what it says."""
+
+from harness.client import Reply, request
+from harness.metrics import Metrics
+from harness.prompts import numbers_prompt, prompt_tokens
+from harness.server import Server, binary, fake_binary, model_path, peer_binary, tiny_path
+from harness.sse import Stream
+
+__all__ = [
+    "Metrics",
+    "Reply",
+    "Server",
+    "Stream",
+    "binary",
+    "fake_binary",
+    "model_path",
+    "numbers_prompt",
+    "peer_binary",
+    "prompt_tokens",
+    "request",
+    "tiny_path",
+]
