@@ -105,7 +105,8 @@ class Core {
     void sample();
     [[nodiscard]] text::Piece choose(Sequence& s, std::span<const float> logits);
     void take_token(Sequence& s, text::Piece piece);
-    void keep_time(Micros step_us);
+    void keep_time();
+    void keep_time(Sequence& s, Micros now_us);
 
     // publish.cpp
     void publish(bool always);
@@ -145,6 +146,7 @@ class Core {
     std::uint64_t parkings_ = 0;  // order of parking
     Counters counters_;
     Histograms histograms_;
+    Micros step_started_us_ = 0;
     Micros published_us_ = 0;
     int refusals_ = 0;    // P1.7, in a row
     bool moved_ = false;  // somebody was parked, resumed or let in during this step

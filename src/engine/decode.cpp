@@ -119,6 +119,7 @@ void Core::account(const BatchPart& part) {
     counters_.prompt_tokens_total += static_cast<std::uint64_t>(fresh.value());
     counters_.n_tokens_max = std::max(counters_.n_tokens_max, static_cast<std::uint64_t>(s.length().value()));
     if (fresh > Tokens{0} && s.request.return_progress) {
+        keep_time(s, clock.now_us());
         s.request.outbox->push(Progress{s.n_prompt, s.n_cached, std::min(after, s.n_prompt),
                                         static_cast<double>(s.prompt_us) / 1000.0});
     }
@@ -159,6 +160,7 @@ text::Piece Core::choose(Sequence& s, std::span<const float> logits) {
 
 void Core::take_token(Sequence& s, text::Piece piece) {
     const Micros now_us = clock.now_us();
+    keep_time(s, now_us);
     if (s.n_decoded() == Tokens{0}) {
         s.first_token_us = now_us;
         counters_.prompt_seconds_total += static_cast<double>(s.prompt_us) / 1e6;
@@ -175,15 +177,22 @@ void Core::take_token(Sequence& s, text::Piece piece) {
     }
 }
 
-// A step's time counts for whoever was resident in it: as prompt time until the first token, without replays
-// (P6.3).
-void Core::keep_time(Micros step_us) {
+// The time of a step counts for whoever was resident in it: as prompt time until the first token is there,
+// then as time of prediction, and not at all while a replay catches up (P6.3).
+void Core::keep_time() {
+    const Micros now_us = clock.now_us();
     for (Slot& slot : slots_) {
-        Sequence* s = slot.sequence;
-        if (s == nullptr || !s->resident() || s->replaying()) {
-            continue;
+        if (slot.sequence != nullptr && slot.sequence->resident()) {
+            keep_time(*slot.sequence, now_us);
         }
-        (s->n_decoded() == Tokens{0} ? s->prompt_us : s->predict_us) += step_us;
+    }
+}
+
+void Core::keep_time(Sequence& s, Micros now_us) {
+    const Micros from_us = std::max(step_started_us_, s.timed_until_us);
+    s.timed_until_us = now_us;
+    if (!s.replaying()) {
+        (s.n_decoded() == Tokens{0} ? s.prompt_us : s.predict_us) += now_us - from_us;
     }
 }
 

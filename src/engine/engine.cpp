@@ -58,7 +58,7 @@ Core::Core(EngineConfig c, Backend& b, const Clock& k, Observer* o)
 }
 
 bool Core::step() {
-    const Micros start_us = clock.now_us();
+    step_started_us_ = clock.now_us();
     moved_ = false;
     drain_inbox();
     observe();
@@ -69,7 +69,7 @@ bool Core::step() {
     apply(plan_);
     decode();
     sample();
-    keep_time(clock.now_us() - start_us);
+    keep_time();
     ++step_;
     publish(plan_.actions.empty() || moved_);
     answer_park_orders();  // after the snapshot, so that who asked finds what it is told

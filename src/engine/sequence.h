@@ -56,8 +56,9 @@ struct Sequence {
     std::vector<Sequence*> children;  // of a parent whose prompt is not computed yet
 
     Micros submitted_us = 0;
-    Micros prompt_us = 0;   // without time parked or replaying (P6.3)
-    Micros predict_us = 0;  // the same, for t_max_predict_ms
+    Micros prompt_us = 0;       // without time parked or replaying (P6.3)
+    Micros predict_us = 0;      // the same, for t_max_predict_ms
+    Micros timed_until_us = 0;  // what is before it is in prompt_us or predict_us already
     Micros first_token_us = 0;
     Micros parked_since_us = 0;
 

@@ -100,6 +100,8 @@ TEST(Engine, ReplaysLeaveNoTraceInTheClientsCounts) {
         const engine::Timings b = forced.clients[0]->finished->timings;
         EXPECT_EQ(a.prompt_n, b.prompt_n);
         EXPECT_EQ(a.cache_n, b.cache_n);
+        // Three steps of 64, 64 and 22 prompt tokens.
+        EXPECT_DOUBLE_EQ(a.prompt_ms, 3 * 1.0 + 150 * 0.1);
         EXPECT_DOUBLE_EQ(a.prompt_ms, b.prompt_ms);
         EXPECT_EQ(plain.snapshot().counters.prompt_tokens_total,
                   forced.snapshot().counters.prompt_tokens_total);
