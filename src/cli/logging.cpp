@@ -94,7 +94,10 @@ Status Logging::start(const LogOptions& options) {
 }
 
 void Logging::stop() {
-    // The default logger stays, as other threads may still write a last line: to nowhere.
+    // Other threads may still write a last line, or be about to: the old logger stays alive, new lines go
+    // nowhere.
+    static std::shared_ptr<spdlog::logger> old;
+    old = spdlog::default_logger();
     spdlog::set_default_logger(
         std::make_shared<spdlog::logger>("off", std::make_shared<spdlog::sinks::null_sink_mt>()));
     spdlog::details::registry::instance().set_tp(nullptr);  // joins the writer after its queue is empty
