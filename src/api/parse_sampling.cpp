@@ -265,17 +265,17 @@ void parse_probs(FieldReader& fields, const ParseContext& context, Dialect diale
         fields.boolean({"logprobs"}, wanted);
         if (wanted) {
             sampling.n_probs = kDefaultTopLogprobs;
-            fields.integer({"top_logprobs"}, sampling.n_probs, 0, kMaxInt);
+            fields.integer({"top_logprobs"}, sampling.n_probs, 0, kMaxProbs);
         } else if (fields.find({"top_logprobs"}) != nullptr) {
             fields.fail("top_logprobs", "needs logprobs to be true");
         } else {
-            fields.integer({"n_probs"}, sampling.n_probs, 0, kMaxInt);
+            fields.integer({"n_probs"}, sampling.n_probs, 0, kMaxProbs);
         }
     } else if (logprobs != nullptr && logprobs->is_boolean()) {
         sampling.n_probs = logprobs->get<bool>() ? 1 : 0;  // as llama-server reads it
-        fields.integer({"n_probs"}, sampling.n_probs, 0, kMaxInt);
+        fields.integer({"n_probs"}, sampling.n_probs, 0, kMaxProbs);
     } else {
-        fields.integer({"n_probs", "logprobs"}, sampling.n_probs, 0, kMaxInt);
+        fields.integer({"n_probs", "logprobs"}, sampling.n_probs, 0, kMaxProbs);
     }
     sampling.n_probs = std::min(sampling.n_probs, context.model.info().n_vocab);
 }

@@ -18,6 +18,10 @@ struct ParseContext {
     std::span<const Token> eog_tokens;  // of eog_tokens_of(model), made once
 };
 
+/// Alternatives of each token. They are formatted on the io thread in a stream, which must not be held up by
+/// one client that asks for the whole vocabulary.
+constexpr std::int32_t kMaxProbs = 1024;
+
 /// Every end-of-generation token of the vocabulary. One pass over it: make it once per model.
 [[nodiscard]] std::vector<Token> eog_tokens_of(const text::TextModel& model);
 

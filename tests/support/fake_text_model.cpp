@@ -40,7 +40,9 @@ class FakeGeneration final : public text::Generation {
     text::Piece next(std::span<const float> logits, const text::StepFacts& facts) override {
         row_.assign(logits.begin(), logits.end());
         for (const text::LogitBias& entry : sampling_.logit_bias) {
-            row_[static_cast<std::size_t>(entry.token)] += entry.bias;
+            if (const auto i = static_cast<std::size_t>(entry.token); i < row_.size()) {
+                row_[i] += entry.bias;
+            }
         }
         text::Piece piece;
         piece.token = text::best_of(row_).candidate.token;

@@ -13,6 +13,8 @@
 
 namespace kvalet::test {
 
+/// The rows of logits may be shorter than the vocabulary: a backend of 128 tokens writes ASCII and never
+/// ends.
 class FakeTextModel final : public text::TextModel {
   public:
     // The vocabulary: 0 to 255 are bytes.
