@@ -13,8 +13,11 @@ Error usage_error(std::string message) {
     return make_error(ErrorKind::invalid_request, std::move(message));
 }
 
-Error not_available(std::string_view written) {
-    return usage_error(std::string(written) + " is known to llama-server but not available in Kvalet yet");
+/// `written` is a spelling of the flag, or its variable.
+Error not_available(const NotYet& flag, std::string_view written) {
+    std::string message(written);
+    if (written != name_of(flag)) message.append(" (").append(name_of(flag)).append(")");
+    return usage_error(message + " is known to llama-server but not available in Kvalet yet");
 }
 
 Error unknown(const std::string& written) {
@@ -86,7 +89,7 @@ class Arguments {
     }
 
     Status refuse(const NotYet& flag, const std::string& written, const std::string& value) {
-        if (!is_harmless(flag, value)) return not_available(written);
+        if (!is_harmless(flag, value)) return not_available(flag, written);
         if (flag.values > 1) at_ = std::min(at_ + static_cast<std::size_t>(flag.values - 1), args_.size());
         return Unit{};
     }
@@ -108,7 +111,7 @@ Result<Assignments> read_variables(const Environment& environment) {
     for (const NotYet& flag : not_yet_flags()) {
         if (flag.variable.empty()) continue;
         const std::optional<std::string> value = environment.variable(std::string(flag.variable));
-        if (value && !value->empty() && !is_harmless(flag, *value)) return not_available(flag.variable);
+        if (value && !value->empty() && !is_harmless(flag, *value)) return not_available(flag, flag.variable);
     }
     return all;
 }

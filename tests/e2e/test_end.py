@@ -1,0 +1,139 @@
+"""How a server ends (architecture, last section): the first signal drains, a second one ends every stream at once."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+
+import pytest
+
+from harness import fake_binary
+from harness.server import clean_environment
+
+pytestmark = pytest.mark.fake
+
+PATIENCE_S = 60
+LONG = ("-c", 60000, "-np", 2, "-kvu")
+
+
+class UnreadStream:
+    """A stream whose events are not read: the server cannot finish it before somebody does."""
+
+    def __init__(self, server, n_predict):
+        self.link = socket.socket()
+        self.link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self.link.settimeout(PATIENCE_S)
+        self.link.connect(("127.0.0.1", server.port))
+        body = {"prompt": "abc", "n_predict": n_predict, "stream": True, "ignore_eos": True, "n_probs": 20}
+        self.link.sendall(post(body))
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += self.link.recv(1)
+        assert head.startswith(b"HTTP/1.1 200")
+
+    def read(self):
+        """The events up to the end of the connection, and whether the body was complete."""
+        raw = read_to_end(self.link)
+        text = re.sub(rb"\r\n[0-9a-fA-F]+\r\n", b"", b"\r\n" + raw)
+        events = [json.loads(line[6:]) for line in text.split(b"\n") if line.startswith(b"data: {")]
+        return events, raw.endswith(b"\r\n0\r\n\r\n")
+
+
+def post(body):
+    text = json.dumps(body)
+    head = f"POST /completion HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(text)}\r\n\r\n"
+    return (head + text).encode()
+
+
+def read_to_end(link):
+    pieces = []
+    while True:
+        try:
+            piece = link.recv(65536)
+        except ConnectionResetError:
+            break
+        if not piece:
+            break
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_an_idle_server_ends_with_0(servers, number):
+    server = servers.fake()
+    server.signal(number)
+    assert server.wait_exit() == 0
+
+
+def test_a_draining_server_refuses_new_work_and_finishes_the_old(servers):
+    server = servers.fake(*LONG)
+    stream = UnreadStream(server, 20000)
+    server.signal()
+    server.wait_until(lambda: server.health() == 503, "503 on /health")
+    assert server.get("/health").error["type"] == "unavailable_error"
+    assert server.post("/completion", {"prompt": "x"}).status == 503
+    assert server.post("/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}]}).status == 503
+    events, complete = stream.read()
+    assert complete
+    assert events[-1]["stop"] is True
+    assert events[-1]["tokens_predicted"] == 20000
+    assert server.wait_exit() == 0
+
+
+def test_who_waits_and_who_is_parked_finishes_too(servers):
+    """Two streams that do not fit together, and a third request that waits for a slot."""
+    server = servers.fake("-c", 512, "-np", 2, "-kvu", "--preempt-preset", "swap", env={"KVALET_FAKE_DECODE_US": "1000"})
+    streams = [server.stream("/completion", {"prompt": "x", "n_predict": 400, "ignore_eos": True}) for _ in range(2)]
+    for stream in streams:
+        stream.wait_tokens(1)
+    last = server.stream("/completion", {"prompt": "waits", "n_predict": 5, "ignore_eos": True})
+    server.wait_until(lambda: any("preempted" in stream.comment_words() for stream in streams), "a park")
+    assert last.status is None
+    server.signal()
+    for stream, n in [(streams[0], 400), (streams[1], 400), (last, 5)]:
+        stream.wait_end()
+        assert (stream.status, stream.clean, stream.events()[-1]["tokens_predicted"]) == (200, True, n)
+    assert server.wait_exit() == 0
+    assert " resume task=" in server.log()
+
+
+def test_a_second_signal_ends_every_stream_with_an_error_event(servers):
+    server = servers.fake(*LONG)
+    streams = [UnreadStream(server, 20000) for _ in range(2)]
+    server.signal()
+    server.wait_until(lambda: server.health() == 503, "503 on /health")
+    server.signal()
+    server.wait_until(lambda: "ending now" in server.log(), "the second signal")
+    for events, complete in [stream.read() for stream in streams]:
+        assert complete
+        assert events[-1]["error"]["type"] == "unavailable_error"
+        assert not any(event.get("stop") for event in events)
+    assert server.wait_exit() == 1
+    servers.forget(server)
+
+
+def test_a_second_signal_does_not_wait_for_a_client_that_does_not_read(servers):
+    server = servers.fake(*LONG)
+    stream = UnreadStream(server, 20000)
+    server.signal()
+    server.wait_until(lambda: server.health() == 503, "503 on /health")
+    server.signal()
+    assert server.wait_exit() == 1
+    servers.forget(server)
+    stream.link.close()
+
+
+def test_commands_that_need_no_server():
+    def run(*args):
+        return subprocess.run([fake_binary(), *args], capture_output=True, text=True, timeout=PATIENCE_S,
+                              env=clean_environment(None), check=False)
+
+    done = run("flags")
+    assert done.returncode == 0
+    assert done.stdout.startswith("# Flags")
+    for name in ("simulate", "check-exact"):
+        done = run(name)
+        assert (done.returncode, done.stderr) == (1, f"kvalet: {name} is not there yet\n")
+    done = run("-m", "x", "--log-file", "/")
+    assert (done.returncode, done.stderr) == (1, "kvalet: --log-file: cannot write /\n")
