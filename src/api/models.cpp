@@ -44,6 +44,8 @@ Json openai_entry(const ApiConfig& config, const text::ModelInfo& model, std::in
         {"aliases", sorted(config.aliases)},
         {"tags", sorted(config.tags)},
         {"object", "model"},
+        {"architecture",
+         Json{{"input_modalities", Json::array({"text"})}, {"output_modalities", Json::array({"text"})}}},
         {"created", created_s},
         {"owned_by", "llamacpp"},
         {"meta", Json{{"vocab_type", model.vocab_type},
@@ -59,15 +61,11 @@ Json openai_entry(const ApiConfig& config, const text::ModelInfo& model, std::in
 
 Json template_caps() {
     return Json{
-        {"supports_string_content", true},
+        {"supports_object_arguments", false},   {"supports_parallel_tool_calls", false},
+        {"supports_preserve_reasoning", false}, {"supports_reasoning_effort", false},
+        {"supports_string_content", true},      {"supports_system_role", true},
+        {"supports_tool_calls", false},         {"supports_tools", false},
         {"supports_typed_content", false},
-        {"supports_tools", false},
-        {"supports_tool_calls", false},
-        {"supports_parallel_tool_calls", false},
-        {"supports_system_role", true},
-        {"supports_preserve_reasoning", false},
-        {"supports_reasoning_effort", false},
-        {"supports_object_arguments", false},
     };
 }
 

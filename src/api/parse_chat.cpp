@@ -14,6 +14,9 @@ namespace kvalet::api {
 namespace {
 
 constexpr std::array<std::string_view, 4> kRoles = {"system", "developer", "user", "assistant"};
+/// Parts of content that llama-server knows beside text.
+constexpr std::array<std::string_view, 4> kMediaParts = {"image_url", "input_audio", "input_video",
+                                                         "video_url"};
 
 Error bad_message(std::size_t i, std::string_view sentence, ErrorKind kind = ErrorKind::invalid_request) {
     return make_error(kind, "Field 'messages[" + std::to_string(i) + "]': " + std::string(sentence));
@@ -28,8 +31,9 @@ Result<std::string> text_of_parts(const Json& parts, std::size_t i) {
             return bad_message(i, "each part of content must be an object with a type");
         }
         if (*type != "text") {
+            const bool known = std::find(kMediaParts.begin(), kMediaParts.end(), *type) != kMediaParts.end();
             return bad_message(i, "content of type " + shown(*type) + " is not supported yet, only text",
-                               ErrorKind::not_supported);
+                               known ? ErrorKind::not_supported : ErrorKind::invalid_request);
         }
         const auto value = part.find("text");
         if (value == part.end() || !value->is_string()) {

@@ -22,7 +22,8 @@ class Case:
 def completions() -> list[Case]:
     base = {"prompt": PROMPT, "n_predict": 6, "temperature": 0, "ignore_eos": True, "cache_prompt": False}
     variants = {
-        "plain": {},
+        "slot 0": {"id_slot": 0},
+        "slot 1": {"id_slot": 1},
         "stream": {"stream": True},
         "ids": {"return_tokens": True},
         "probs": {"n_probs": 3},
@@ -96,7 +97,7 @@ def texts() -> list[Case]:
 
 def infos() -> list[Case]:
     return [
-        Case("slots", "GET", "/slots"),  # first of all: one slot was never used
+        Case("slots", "GET", "/slots"),
         Case("health", "GET", "/health"),
         Case("v1/health", "GET", "/v1/health"),
         Case("models", "GET", "/models"),
@@ -168,6 +169,6 @@ def errors() -> list[Case]:
 
 
 def all_cases() -> list[Case]:
-    """In the order in which they are asked: /slots comes when one request has been served."""
-    first, *rest = completions()
-    return [first, *infos(), *rest, *openai_completions(), *chats(), *texts(), *errors()]
+    """In the order in which they are asked: /slots comes when each slot has had a request."""
+    first, second, *rest = completions()
+    return [first, second, *infos(), *rest, *openai_completions(), *chats(), *texts(), *errors()]

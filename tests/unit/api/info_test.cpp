@@ -35,7 +35,8 @@ TEST(Models, Body) {
         R"({"models":[{"name":"alpha","model":"alpha","modified_at":"","size":"","digest":"","type":"model",)"
         R"("description":"","tags":[""],"capabilities":["completion"],"parameters":"","details":{"parent_model":"",)"
         R"("format":"gguf","family":"","families":[""],"parameter_size":"","quantization_level":""}}],"object":"list",)"
-        R"("data":[{"id":"alpha","aliases":["alpha","zeta"],"tags":[],"object":"model","created":1700000000,)"
+        R"("data":[{"id":"alpha","aliases":["alpha","zeta"],"tags":[],"object":"model",)"
+        R"("architecture":{"input_modalities":["text"],"output_modalities":["text"]},"created":1700000000,)"
         R"("owned_by":"llamacpp","meta":{"vocab_type":0,"n_vocab":260,"n_ctx":512,"n_ctx_train":4096,"n_embd":8,)"
         R"("n_params":1000,"size":4000,"ftype":"F32"}}]})");
 }
