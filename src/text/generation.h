@@ -44,8 +44,8 @@ struct Piece {
     /// still complete, longer where earlier text was held back. At the end of a generation nothing stays held
     /// back but the stop word itself (and what follows it).
     std::string text;
-    /// A UTF-8 character is half complete: llama-server sends no event for such a token
-    /// (llama-server-api 1.6).
+    /// A UTF-8 character is half complete and no text can be sent: llama-server sends no event for such a
+    /// token (llama-server-api 1.6). `text` is empty then.
     bool incomplete_utf8 = false;
     StopType stop = StopType::none;
     bool truncated = false;         // stopped because the context was full

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,13 +19,27 @@
 
 namespace kvalet::text {
 
+/// What the model file itself recommends (general.sampling.* of the GGUF). Between the built-in defaults and
+/// the command line: a flag that was given wins (llama-server-api 1.5).
+struct ModelSampling {
+    std::optional<std::int32_t> top_k;
+    std::optional<float> top_p, min_p, xtc_probability, xtc_threshold, temperature;
+    std::optional<std::int32_t> repeat_last_n;
+    std::optional<float> repeat_penalty;
+    std::optional<std::int32_t> mirostat;
+    std::optional<float> mirostat_tau, mirostat_eta;
+    std::vector<std::string> samplers;  // empty: the file says nothing
+};
+
 struct ModelInfo {
-    std::string path;           // as given with -m
-    std::string description;    // libllama's one line
-    std::string ftype;          // "Q4_1", "" when unknown
-    std::string chat_template;  // Jinja source of the model, "" when it has none
+    std::string path;                   // as given with -m
+    std::string alias;                  // as given with --alias, "" for none
+    std::string description;            // libllama's one line
+    std::string ftype;                  // "Q4_1", "" when unknown
+    std::string chat_template;          // Jinja source in use (or the name of a built-in one), "" for none
+    std::string chat_template_warning;  // one sentence when another template is used in its place, else ""
     std::string bos_text, eos_text;
-    std::string meta_sampling;    // reserved for general.sampling.* of the GGUF
+    ModelSampling sampling;
     std::int32_t vocab_type = 0;  // llama_vocab_type
     std::int32_t n_vocab = 0;
     std::int32_t n_ctx_train = 0;
