@@ -97,7 +97,10 @@ void parse_reply_options(FieldReader& fields, TaskParams& params) {
     fields.boolean({"return_tokens"}, params.return_tokens);
     fields.boolean({"return_progress"}, params.return_progress);
     fields.integer({"sse_ping_interval"}, params.sse_ping_interval_s, -1, kMaxInt);
-    fields.strings({"response_fields"}, params.response_fields);
+    if (fields.strings({"response_fields"}, params.response_fields) &&
+        params.response_fields.size() > kMaxResponseFields) {
+        fields.fail("response_fields", "at most " + std::to_string(kMaxResponseFields) + " paths");
+    }
 
     std::string notices;
     if (fields.string({"sse_notices"}, notices)) {

@@ -11,6 +11,9 @@
 
 namespace kvalet::api {
 
+/// Paths in response_fields.
+constexpr std::size_t kMaxResponseFields = 256;
+
 /// The fields of llama-server-api 1.5 but the prompt. Every field of that table is known: what is not there
 /// yet is refused with one sentence (501, or 400 for values that make no sense), unknown names are ignored as
 /// llama-server does.

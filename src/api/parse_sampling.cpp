@@ -76,12 +76,12 @@ class BiasParser {
 
     void parse(const Json& value) {
         if (value.is_array()) {
-            for (const Json& pair : value) {
-                parse_pair(pair);
+            for (auto pair = value.begin(); pair != value.end() && fields_.ok(); ++pair) {
+                parse_pair(*pair);
             }
         } else if (value.is_object()) {
-            for (const auto& item : value.items()) {
-                parse_key(item.key(), item.value());
+            for (auto item = value.begin(); item != value.end() && fields_.ok(); ++item) {
+                parse_key(item.key(), *item);
             }
         } else {
             fields_.fail("logit_bias", "must be an array of pairs or an object");
@@ -134,7 +134,9 @@ class BiasParser {
     }
 
     void add(Token token, const Json& bias) {
-        if (const std::optional<float> value = bias_of(bias)) {
+        if (out_.size() >= kMaxLogitBias) {
+            fields_.fail("logit_bias", "at most " + std::to_string(kMaxLogitBias) + " tokens");
+        } else if (const std::optional<float> value = bias_of(bias)) {
             out_.push_back({token, *value});
         } else {
             fields_.fail("logit_bias", "a bias must be a number or false");
@@ -247,10 +249,12 @@ void parse_sampling(FieldReader& fields, const ParseContext& context, text::Samp
     }
     if (const Json* samplers = fields.find({"samplers"})) {
         Result<std::vector<std::string>> names = samplers_of(*samplers);
-        if (names.ok()) {
-            sampling.samplers = std::move(*names);
-        } else {
+        if (!names.ok()) {
             fields.fail_with(names.error());
+        } else if (names->size() > kMaxSamplers) {
+            fields.fail("samplers", "at most " + std::to_string(kMaxSamplers) + " samplers");
+        } else {
+            sampling.samplers = std::move(*names);
         }
     }
     fields.string({"grammar"}, sampling.grammar);

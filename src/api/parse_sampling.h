@@ -22,6 +22,11 @@ struct ParseContext {
 /// one client that asks for the whole vocabulary.
 constexpr std::int32_t kMaxProbs = 1024;
 
+/// Entries of logit_bias (a text counts once for each of its tokens), and of `samplers`: far above what
+/// anybody needs, far below what a body has room for.
+constexpr std::size_t kMaxLogitBias = 65536;
+constexpr std::size_t kMaxSamplers = 64;
+
 /// Every end-of-generation token of the vocabulary. One pass over it: make it once per model.
 [[nodiscard]] std::vector<Token> eog_tokens_of(const text::TextModel& model);
 

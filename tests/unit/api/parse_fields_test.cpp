@@ -258,6 +258,23 @@ TEST_F(ParseFields, NoticesAndFormats) {
     EXPECT_EQ(bad(R"("grammar":{})").message, "Field 'grammar': must be a string, but is an object");
 }
 
+TEST_F(ParseFields, ListsAreLimited) {
+    const auto list = [](const std::string& element, std::size_t n) {
+        std::string text = "[" + element;
+        for (std::size_t i = 1; i < n; ++i) {
+            text += "," + element;
+        }
+        return text + "]";
+    };
+    EXPECT_EQ(good("\"logit_bias\":" + list("[\"ab\",1]", 100)).sampling.logit_bias.size(), 200U);
+    EXPECT_EQ(bad("\"logit_bias\":" + list("[\"ab\",1]", kMaxLogitBias / 2 + 1)).message,
+              "Field 'logit_bias': at most 65536 tokens");
+    EXPECT_EQ(bad("\"samplers\":\"" + std::string(kMaxSamplers + 1, 'k') + "\"").message,
+              "Field 'samplers': at most 64 samplers");
+    EXPECT_EQ(bad("\"response_fields\":" + list("\"a\"", kMaxResponseFields + 1)).message,
+              "Field 'response_fields': at most 256 paths");
+}
+
 TEST_F(ParseFields, WhatIsNotThereYetIsRefused) {
     for (const char* text : {R"("n":2)",
                              R"("n_cmpl":2)",
