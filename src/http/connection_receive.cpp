@@ -120,6 +120,7 @@ void Connection::dispatch() {
 
 /// Answers what could not be understood, and closes: where the next request would begin is unknown.
 void Connection::fail(int status, const std::string& message) {
+    Reply reply = context_.error_reply(status, message);  // first, as the message may belong to the reader
     Request request = std::move(reader_->request());
     is_http_1_0_ = reader_->is_http_1_0();
     reader_.reset();
@@ -132,7 +133,7 @@ void Connection::fail(int status, const std::string& message) {
     state_ = State::answering;
     id_ = 0;
     request_ = std::make_shared<const Request>(std::move(request));
-    begin_reply(context_.error_reply(status, message));
+    begin_reply(std::move(reply));
 }
 
 void Connection::next_request() {

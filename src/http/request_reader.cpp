@@ -91,7 +91,9 @@ bool may_become_request_line(std::string_view bytes) {
 
 struct RequestReader::Impl {
     explicit Impl(Limits given) : limits(given) {
-        parser.body_limit(boost::none);  // BoundedBody and check_length() do that
+        // BoundedBody and on_header() do that. Not boost::none, which 1.74 takes for a limit below every
+        // length.
+        parser.body_limit(std::numeric_limits<std::uint64_t>::max());
         parser.header_limit(static_cast<std::uint32_t>(
             std::min<std::size_t>(given.max_header_bytes, std::numeric_limits<std::uint32_t>::max())));
         parser.eager(false);

@@ -1,7 +1,10 @@
 #include "http/request_reader.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
+#include <random>
 #include <string>
+#include <vector>
 
 namespace kvalet::http {
 namespace {
@@ -131,6 +134,73 @@ TEST(RequestReader, ExpectationsAndPersistence) {
     RequestReader closing(kLimits);
     EXPECT_EQ(closing.feed("GET / HTTP/1.1\r\nConnection: close\r\n\r\n").progress, Progress::done);
     EXPECT_FALSE(closing.keep_alive());
+}
+
+/// A valid message with a few bytes changed, put in or taken out.
+std::string mutated(std::mt19937& random) {
+    static const std::vector<std::string> kMessages{
+        "GET /a?b=c HTTP/1.1\r\nHost: x\r\n\r\n",
+        "POST /a HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5;a=\"b\"\r\nhello\r\n6\r\n world\r\n0\r\nT: "
+        "u\r\n\r\n",
+        "GET http://h/a HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n"};
+    static const std::vector<std::string> kPieces{"\r\n",
+                                                  "\r\n\r\n",
+                                                  "\n",
+                                                  "\r",
+                                                  ":",
+                                                  " ",
+                                                  "0\r\n",
+                                                  "Content-Length: 3\r\n",
+                                                  "Transfer-Encoding: chunked\r\n",
+                                                  "HTTP/1.1",
+                                                  ",",
+                                                  "ffffffffffffffff",
+                                                  "\"",
+                                                  "%",
+                                                  "\xff",
+                                                  "Host: y\r\n",
+                                                  "-1"};
+    std::string message = kMessages[random() % kMessages.size()];
+    for (std::size_t changes = random() % 6; changes > 0; --changes) {
+        const std::size_t at = random() % (message.size() + 1);
+        switch (random() % 3) {
+            case 0:
+                message.insert(at, kPieces[random() % kPieces.size()]);
+                break;
+            case 1:
+                message.erase(at, 1 + random() % 4);
+                break;
+            default:
+                message.replace(at, 1, 1, static_cast<char>(random() % 256));
+        }
+    }
+    return message;
+}
+
+TEST(RequestReader, IsCompleteOrNotWhereverTheMessageIsCut) {
+    std::mt19937 random(20);
+    std::size_t complete = 0;
+    for (int i = 0; i < 5000; ++i) {
+        const std::string message = mutated(random);
+        RequestReader whole(kLimits);
+        const auto fed = whole.feed(message);
+        complete += fed.progress == Progress::done ? 1 : 0;
+        for (const std::size_t piece : {std::size_t{1}, 2 + random() % 20}) {
+            RequestReader cut(kLimits);
+            std::string rest;
+            const Progress progress = feed_in_pieces(cut, message, piece, &rest);
+            // A message that is refused may be refused sooner when more of it is seen, but none is read in
+            // two ways.
+            ASSERT_EQ(progress == Progress::done, fed.progress == Progress::done) << message;
+            if (progress == Progress::done) {
+                ASSERT_EQ(cut.request().target, whole.request().target) << message;
+                ASSERT_EQ(cut.request().body, whole.request().body) << message;
+                ASSERT_EQ(rest, message.substr(fed.used)) << message;
+            }
+        }
+    }
+    EXPECT_GT(complete, 500U) << "the test must not have looked at nonsense only";
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ TEST(Server, KeepsPipelinedBytesBeyondItsLimit) {
     round_trip(*server);
     slow->send(text_reply("slow"));
     EXPECT_EQ(client.read_response().body, "slow");
-    EXPECT_EQ(client.read_response().body, big);
+    EXPECT_TRUE(client.read_response().body == big);
 }
 
 TEST(Server, TakesChunkedBodies) {
@@ -106,7 +106,7 @@ TEST(Server, TakesLargeBodies) {
         body += std::to_string(i);
     }
     client.send("POST /echo HTTP/1.1\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
-    EXPECT_EQ(client.read_response().body, body);
+    EXPECT_TRUE(client.read_response().body == body);
 }
 
 TEST(Server, SpeaksHttp10) {
