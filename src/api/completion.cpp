@@ -87,37 +87,58 @@ ReplyContext Completion::make_context(CompletionJob& job) const {
     return context;
 }
 
-/// Fills `requests` and everything of this object that events need.
+/// The next index: its sampler, and where its events will come.
+Status Completion::add_generation(engine::Request& request) {
+    const TaskParams& params = context_.params;
+    const int index = static_cast<int>(outboxes_.size());
+    text::SamplingParams sampling = params.sampling;
+    sampling.seed = seed_of(params, index);
+    auto generation = room_->model->make_generation(sampling, params.stop, room_->n_ctx());
+    if (!generation.ok()) {
+        return generation.error();
+    }
+    auto outbox = std::make_shared<engine::Outbox>([self = shared_from_this()] { self->ring(); });
+    outbox->on_room([room = room_] { room->engine->poke(); });
+    collectors_.emplace_back(index, params.return_tokens);
+    outboxes_.push_back(outbox);
+    if (child_of(params, index) == 0) {
+        request.generation = std::move(*generation);
+        request.outbox = std::move(outbox);
+    } else {
+        request.child_generations.push_back(std::move(*generation));
+        request.child_outboxes.push_back(std::move(outbox));
+    }
+    return Unit{};
+}
+
+/// Fills `requests`, one for each prompt, and everything of this object that events need.
 Status Completion::make_requests(CompletionJob job, std::vector<engine::Request>& requests) {
     context_ = make_context(job);
     const TaskParams& params = context_.params;
     const auto shown = std::make_shared<const std::string>(dump(reduced_settings(params)));
-    std::vector<SseStream::Source> sources;
     for (std::vector<Token>& prompt : job.prompts) {
-        auto generation = room_->model->make_generation(params.sampling, params.stop, room_->n_ctx());
-        if (!generation.ok()) {
-            return generation.error();
-        }
-        auto outbox = std::make_shared<engine::Outbox>([self = shared_from_this()] { self->ring(); });
-        outbox->on_room([room = room_] { room->engine->poke(); });
-        sources.emplace_back([outbox] { return outbox->try_pop(); });
-        collectors_.emplace_back(static_cast<int>(outboxes_.size()), params.return_tokens);
-        outboxes_.push_back(outbox);
-
         engine::Request request;
         request.public_id = id_;
         request.prompt = std::move(prompt);
-        request.generation = std::move(*generation);
-        request.outbox = std::move(outbox);
         request.slot = params.slot;
         request.priority = params.priority;
         request.cache_prompt = params.cache_prompt;
+        request.n_predict = params.stop.n_predict;
         request.return_progress = params.return_progress && params.stream;
         request.stream = params.stream;
         request.params_json = shown;
+        for (std::int32_t i = 0; i < params.n_cmpl; ++i) {
+            if (Status status = add_generation(request); !status.ok()) {
+                return status;
+            }
+        }
         requests.push_back(std::move(request));
     }
     if (params.stream) {
+        std::vector<SseStream::Source> sources;
+        for (const std::shared_ptr<engine::Outbox>& outbox : outboxes_) {
+            sources.emplace_back([outbox] { return outbox->try_pop(); });
+        }
         stream_.emplace(context_, std::move(sources));
     }
     return Unit{};

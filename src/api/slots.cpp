@@ -74,7 +74,7 @@ Json slot_json(const engine::SlotInfo& slot, Tokens n_ctx) {
     out["next_token"] = Json::array({Json{
         {"has_next_token", slot.is_processing},
         {"has_new_line", s.has_new_line},
-        {"n_remain", s.n_remain},
+        {"n_remain", slot.is_processing ? s.n_remain : -1},
         {"n_decoded", s.n_decoded.value()},
     }});
     add_preemption(out, s);

@@ -39,7 +39,7 @@ void Core::decode() {
         if (status == DecodeStatus::ok) {  // 1.
             ++counters_.n_decode_total;
             refusals_ = 0;
-            counters_.n_busy_slots_total += view_.residents.size();
+            counters_.n_busy_slots_total += parts_.size();
             for (const BatchPart& part : parts_) {
                 account(part);
             }

@@ -22,6 +22,7 @@ void Core::take_in(Submit submit) {
         r.generation = std::move(generations[i]);
         r.outbox = std::move(outboxes[i]);
         r.priority = parent->priority;
+        r.n_predict = parent->request.n_predict;
         r.stream = parent->request.stream;
         r.params_json = parent->request.params_json;
         auto child =

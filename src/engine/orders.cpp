@@ -61,15 +61,11 @@ void Core::enter_queue(Sequence& s) {
 }
 
 void Core::cancel(TaskId task) {
-    const auto i = sequences_.find(task);
-    if (i == sequences_.end()) {
-        return;
-    }
-    // A family has one client: when that is gone, all of its members go.
-    std::vector<Sequence*> gone = {i->second.get()};
-    for (auto& [id, other] : sequences_) {
-        if (other->family == task && other->task != task) {
-            gone.push_back(other.get());
+    // A family has one client: when that is gone, all of its members go, also those that outlive their parent.
+    std::vector<Sequence*> gone;
+    for (auto& [id, s] : sequences_) {
+        if (id == task || s->family == task) {
+            gone.push_back(s.get());
         }
     }
     for (Sequence* s : gone) {
@@ -125,6 +121,7 @@ void Core::try_slot_files() {
         if (reply.ok()) {
             reply->ms = static_cast<double>(clock.now_us() - start_us) / 1000.0;
         }
+        publish(true);  // so that who asked finds what it is told
         order.done(std::move(reply));
         order.done = nullptr;
     }
@@ -194,6 +191,7 @@ void Core::handle(ParkOrder& order) {
         park_orders_.push_back(std::move(order));
         return;
     }
+    publish(true);  // so that who asked finds what it is told
     order.done(reply_of(*s, s->slot == kNoSlot ? Cells{0} : slot_at(s->slot).cells));
 }
 

@@ -6,14 +6,6 @@
 
 namespace kvalet::engine {
 
-namespace {
-
-/// Readers need nothing fresher while steps follow each other quickly; ends, idleness and this age publish at
-/// once.
-constexpr Micros kPublishInterval_us = 5'000;
-
-}  // namespace
-
 SequenceInfo Core::info_of(const Sequence& s) const {
     SequenceInfo i;
     i.task = s.task;
@@ -26,6 +18,7 @@ SequenceInfo Core::info_of(const Sequence& s) const {
     i.n_prompt_processed = s.n_prompt_done;
     i.n_prompt_cached = s.n_cached;
     i.n_decoded = s.n_decoded();
+    i.n_remain = s.request.n_predict < 0 ? -1 : s.request.n_predict - s.n_decoded().value();
     i.has_new_line = s.request.generation->has_new_line();
     i.n_cells = s.resident() ? cells_of(s.computed) : Cells{0};
     i.is_preempted = s.parked();
@@ -42,7 +35,7 @@ SequenceInfo Core::info_of(const Sequence& s) const {
 
 void Core::publish(bool always) {
     const Micros now_us = clock.now_us();
-    if (!always && now_us - published_us_ < kPublishInterval_us) {
+    if (!always && now_us - published_us_ < config.publish_us) {
         return;
     }
     published_us_ = now_us;

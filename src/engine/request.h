@@ -24,6 +24,8 @@ struct Request {
     SlotId slot = kNoSlot;      // kNoSlot: any; else wraps modulo the number of slots
     std::int32_t priority = 0;  // larger is more important (P0)
     bool cache_prompt = true;
+    std::int64_t n_predict =
+        -1;  // only shown by /slots: the generation itself knows when to stop; -1: no limit
     bool return_progress = false;
     bool stream = false;
     /// The request's parameters as JSON text, shown as `params` by /slots. The engine never looks inside.

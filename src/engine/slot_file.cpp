@@ -130,6 +130,12 @@ Result<SlotFileReply> restore_slot_file(Backend& backend, SlotId slot, std::vect
         backend.clear(slot);
         return restore_error("the state does not fit this model and context");
     }
+    // The ledger counts the tokens: a state of fewer cells would let it count what is not there. Cells beyond
+    // the tokens are given up.
+    if (backend.truncate(slot, Tokens{n}) != Tokens{n}) {
+        backend.clear(slot);
+        return restore_error("the state does not belong to its tokens");
+    }
     tokens = std::move(content->tokens);
     SlotFileReply reply;
     reply.slot = slot;

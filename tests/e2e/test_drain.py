@@ -15,14 +15,19 @@ def body(n_predict, seed=1, **more):
     return {"prompt": prompt_tokens(60, seed, fake=True), "n_predict": n_predict, "ignore_eos": True} | more
 
 
-def busy(servers, *flags):
-    """A server with two running, one parked by its client's wish, and two waiting."""
-    server = servers.fake("-c", 1024, "--parallel", 3, "--kv-unified", *flags, env=SLOW)
-    streams = [server.stream("/completion", body(150, seed)).wait_tokens(3) for seed in range(3)]
+PREDICT = [400, 400, 400, 20, 20]
+
+
+def busy(servers):
+    """A server with one parked by its client's wish, two running, and two waiting."""
+    server = servers.fake("-c", 2048, "--parallel", 2, "--kv-unified", env=SLOW)
+    streams = [server.stream("/completion", body(PREDICT[0])).wait_tokens(3)]
     request_id = streams[0].headers["x-request-id"]
     assert server.post(f"/requests/{request_id}/park").json()["is_preempted"] is True
-    streams += [server.stream("/completion", body(20, seed)) for seed in (7, 8)]
-    server.wait_until(lambda: server.requests()["n_waiting"] == 2, "two that wait")
+    for seed in (1, 2):  # the parked one's slot is free for others
+        streams.append(server.stream("/completion", body(PREDICT[seed], seed)).wait_tokens(1))
+    streams += [server.stream("/completion", body(PREDICT[seed], seed)) for seed in (3, 4)]
+    server.wait_until(lambda: server.requests()["n_waiting"] == 2, "two that wait", 30)
     return server, streams
 
 
@@ -36,8 +41,7 @@ def test_what_is_there_finishes(servers, number):
     assert server.get("/health").error == refused
     assert server.post("/completion", body(5)).error == refused
     assert server.get("/slots").status == 200
-    predicted = [stream.final()["tokens_predicted"] for stream in streams]
-    assert predicted == [150, 150, 150, 20, 20]
+    assert [stream.final()["tokens_predicted"] for stream in streams] == PREDICT
     assert server.wait_exit() == 0
 
 
@@ -55,7 +59,7 @@ def test_a_second_signal_ends_at_once(servers):
     server.wait_until(lambda: server.health() == 503, "draining")
     server.signal()
     assert server.wait_exit() == 1
-    servers.forget(server)
+    servers.forget(server)  # its exit code is seen
     opened = streams[:3]  # the others were waiting, without a status
     for stream in opened:
         stream.wait_end()

@@ -57,7 +57,7 @@ def test_a_queue_of_nothing_still_serves_its_slots(servers):
 
 def test_a_full_pool_is_never_429(servers):
     """Overload answers 429 only when a named limit is hit, never because the pool is full."""
-    server = servers.fake("-c", 256, "--parallel", 4, "--kv-unified", "--queue-max", 100, "--metrics")
+    server = servers.fake("-c", 256, "--parallel", 4, "--kv-unified", "--queue-max", 100, "--metrics", env=SLOW)
     streams = server.streams("/completion", [body(150, seed) for seed in range(12)])
     assert [stream.final()["tokens_predicted"] for stream in streams] == [150] * 12
     assert server.metrics()["n_preempt_total"] > 0
