@@ -101,6 +101,7 @@ void Logging::stop() {
     spdlog::set_default_logger(
         std::make_shared<spdlog::logger>("off", std::make_shared<spdlog::sinks::null_sink_mt>()));
     spdlog::details::registry::instance().set_tp(nullptr);  // joins the writer after its queue is empty
+    for (const spdlog::sink_ptr& sink : old->sinks()) sink->flush();
 }
 
 std::function<void(engine::LogLevel, std::string_view)> libllama_log() {
