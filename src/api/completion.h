@@ -36,6 +36,7 @@ class Completion : public std::enable_shared_from_this<Completion> {
     void prepare();
     [[nodiscard]] Status parse(std::vector<engine::Request>& requests);
     [[nodiscard]] Status make_requests(CompletionJob job, std::vector<engine::Request>& requests);
+    [[nodiscard]] Status add_generation(engine::Request& request);
     [[nodiscard]] ReplyContext make_context(CompletionJob& job) const;
     void submit(std::vector<engine::Request> requests);
 
@@ -65,8 +66,8 @@ class Completion : public std::enable_shared_from_this<Completion> {
     std::atomic<bool> opened_{false};                        // its headers have been sent
     bool ended_ = false;                                     // nothing more is to be said
 
-    std::mutex mutex_;  // guards the three below
-    std::vector<TaskId> tasks_;
+    std::mutex mutex_;           // guards the three below
+    std::vector<TaskId> tasks_;  // one for each prompt: with n > 1 the parent's, which stands for its family
     bool submitted_ = false;
     bool aborted_ = false;
 };

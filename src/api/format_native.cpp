@@ -46,7 +46,9 @@ Json native_empty(const ReplyContext& /*context*/, int index) {
 
 Json native_final(const ReplyContext& context, const TaskResult& result) {
     const engine::Finished& end = result.end;
-    const auto i = static_cast<std::size_t>(result.index);
+    const auto i = static_cast<std::size_t>(result.index / context.params.n_cmpl);
+    Json settings = generation_settings(context.params, context.eog_tokens);
+    settings["seed"] = seed_of(context.params, result.index);
     Json out = {
         {"index", result.index},
         {"content", result.content},
@@ -56,7 +58,7 @@ Json native_final(const ReplyContext& context, const TaskResult& result) {
         {"model", context.model},
         {"tokens_predicted", end.n_decoded.value()},
         {"tokens_evaluated", end.n_prompt.value()},
-        {"generation_settings", generation_settings(context.params, context.eog_tokens)},
+        {"generation_settings", std::move(settings)},
         {"prompt", i < context.prompt_texts.size() ? context.prompt_texts[i] : std::string{}},
         {"has_new_line", end.has_new_line},
         {"truncated", end.truncated},

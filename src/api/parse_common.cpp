@@ -64,15 +64,6 @@ void refuse_missing(FieldReader& fields) {
     }
 }
 
-void parse_count(FieldReader& fields, const ApiConfig& config) {
-    std::int32_t n = 1;
-    std::string_view name;
-    if (fields.find({"n_cmpl", "n"}, &name) != nullptr &&
-        fields.integer({"n_cmpl", "n"}, n, 1, config.n_slots) && n > 1) {
-        fields.fail(name, "more than 1 is not supported yet", ErrorKind::not_supported);
-    }
-}
-
 void parse_stream_options(FieldReader& fields, TaskParams& params) {
     const Json* options = fields.find({"stream_options"});
     if (options == nullptr) {
@@ -133,6 +124,7 @@ void parse_placement(FieldReader& fields, const ApiConfig& config, TaskParams& p
     if (fields.integer({"id_slot"}, slot) && slot >= 0) {
         params.slot = SlotId{slot};
     }
+    fields.integer({"n_cmpl", "n"}, params.n_cmpl, 1, config.n_slots);  // a family needs its slots at once
     fields.integer({"n_keep"}, params.n_keep, -1, kMaxInt);
     fields.integer({"n_discard"}, params.n_discard, 0, kMaxInt);
     fields.integer({"priority"}, params.priority, std::numeric_limits<std::int32_t>::min(),
@@ -186,7 +178,6 @@ Result<TaskParams> parse_params(const Json& body, Dialect dialect, const ParseCo
     FieldReader fields(body);
     parse_reply_options(fields, params);
     parse_placement(fields, context.config, params);
-    parse_count(fields, context.config);
     parse_stop(fields, params.stop);
     parse_sampling(fields, context, params.sampling);
     parse_probs(fields, context, dialect, params.sampling);
@@ -222,6 +213,11 @@ Result<CompletionJob> parse_completion(std::string_view text, Dialect dialect, c
     Result<std::vector<std::vector<Token>>> prompts = prompts_of(*body, dialect, context);
     if (!prompts.ok()) {
         return prompts.error();
+    }
+    if (prompts->size() > kMaxGenerations / static_cast<std::size_t>(params->n_cmpl)) {
+        return make_error(ErrorKind::invalid_request, "Fields 'prompt' and 'n': at most " +
+                                                          std::to_string(kMaxGenerations) +
+                                                          " generations in one request");
     }
     return CompletionJob{dialect, std::move(*params), std::move(*prompts)};
 }

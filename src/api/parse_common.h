@@ -11,6 +11,9 @@
 
 namespace kvalet::api {
 
+/// Generations of one request, over all its prompts: each has a sampler, an outbox and a result in memory.
+constexpr std::size_t kMaxGenerations = 256;
+
 /// Paths in response_fields.
 constexpr std::size_t kMaxResponseFields = 256;
 

@@ -171,7 +171,9 @@ std::string whole_body(const ReplyContext& context, std::span<const TaskResult> 
     for (const TaskResult& result : results.subspan(1)) {
         Json other = final_of(context, result);
         merged["choices"].push_back(std::move(other["choices"][0]));
-        add_usage(merged["usage"], other["usage"]);
+        if (child_of(context.params, result.index) == 0) {
+            add_usage(merged["usage"], other["usage"]);
+        }
     }
     return dump(merged);
 }

@@ -22,7 +22,7 @@ struct ReplyContext {
     std::string fingerprint;  // ApiConfig::build_info
     std::int64_t created_s = 0;
     std::span<const Token> eog_tokens;
-    /// The prompts as text with specials, by index; empty where no reply shows them.
+    /// The prompts as text with specials, in their order; empty where no reply shows them.
     std::vector<std::string> prompt_texts;
 };
 
@@ -73,7 +73,9 @@ struct TaskResult {
 [[nodiscard]] std::vector<Json> chat_stream_final(const ReplyContext& context, const TaskResult& result);
 
 /// The body of a reply that is not streamed. Several results: an array for the native dialect; OpenAI's have
-/// their choices in one object and their usage summed. `results` is ordered by index and not empty.
+/// their choices in the first object. Its usage is that of the first choice of each prompt, summed over the
+/// prompts: with n > 1 llama-server as well shows the first choice's. `results` is ordered by index and not
+/// empty.
 [[nodiscard]] std::string whole_body(const ReplyContext& context, std::span<const TaskResult> results);
 
 }  // namespace kvalet::api

@@ -151,7 +151,18 @@ Result<std::unique_ptr<text::Generation>> FakeTextModel::make_generation(const t
     if (const Status status = text::check_stop_params(stop); !status.ok()) {
         return status.error();
     }
+    {
+        const std::lock_guard lock(mutex_);
+        if (seeds_.size() < kSeedsKept) {
+            seeds_.push_back(sampling.seed);
+        }
+    }
     return std::unique_ptr<text::Generation>(std::make_unique<FakeGeneration>(*this, sampling, stop));
+}
+
+std::vector<std::uint32_t> FakeTextModel::seeds() const {
+    const std::lock_guard lock(mutex_);
+    return seeds_;
 }
 
 }  // namespace kvalet::test

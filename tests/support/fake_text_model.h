@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,8 +44,14 @@ class FakeTextModel final : public text::TextModel {
         const text::SamplingParams& sampling, const text::StopParams& stop,
         std::int32_t n_ctx) const override;
 
+    /// The seeds that the first kSeedsKept generations were asked for with, in order.
+    [[nodiscard]] std::vector<std::uint32_t> seeds() const;
+    static constexpr std::size_t kSeedsKept = 64;
+
   private:
     text::ModelInfo info_;
+    mutable std::mutex mutex_;  // workers make generations side by side
+    mutable std::vector<std::uint32_t> seeds_;
 };
 
 }  // namespace kvalet::test

@@ -68,6 +68,14 @@ TEST(ParsePrompt, Forms) {
     }
 }
 
+std::string list_of_a(std::size_t n) {
+    std::string list;
+    for (std::size_t i = 0; i < n; ++i) {
+        list += ",\"a\"";
+    }
+    return list;
+}
+
 TEST(ParsePrompt, Errors) {
     const Fixture fixture;
     const struct {
@@ -94,12 +102,11 @@ TEST(ParsePrompt, Errors) {
         ASSERT_FALSE(job.ok()) << row.body;
         EXPECT_EQ(job.error().message, row.message);
     }
-    std::string many = "{\"prompt\":[\"a\"";
-    for (std::size_t i = 0; i < kMaxPrompts; ++i) {
-        many += ",\"a\"";
-    }
-    EXPECT_EQ(fixture.parse(many + "]}").error().message,
+    EXPECT_EQ(fixture.parse(R"({"prompt":["a")" + list_of_a(kMaxPrompts) + "]}").error().message,
               "Field 'prompt': at most 256 prompts in one request");
+    EXPECT_EQ(fixture.parse(R"({"n":4,"prompt":["a")" + list_of_a(63) + "]}")->prompts.size(), 64U);
+    EXPECT_EQ(fixture.parse(R"({"n":4,"prompt":["a")" + list_of_a(64) + "]}").error().message,
+              "Fields 'prompt' and 'n': at most 256 generations in one request");
 }
 
 std::string rendered(const Fixture& fixture, const std::string& body) {

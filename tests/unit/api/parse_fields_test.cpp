@@ -157,6 +157,28 @@ TEST_F(ParseFields, HardLimitsAndOverflow) {
               "Field 'priority': must be between -2147483648 and 100, but is 101");
 }
 
+TEST_F(ParseFields, SeveralGenerations) {
+    EXPECT_EQ(good("").n_cmpl, 1);
+    EXPECT_EQ(good(R"("n":null)").n_cmpl, 1);
+    EXPECT_EQ(good(R"("n":2)").n_cmpl, 2);
+    EXPECT_EQ(good(R"("n":2,"n_cmpl":4)").n_cmpl, 4);
+    EXPECT_EQ(bad(R"("n":5)").message, "Field 'n': must be between 1 and 4, but is 5");
+    EXPECT_EQ(bad(R"("n":"2")").message, "Field 'n': must be an integer, but is a string");
+}
+
+TEST_F(ParseFields, TheSeedsOfSeveralGenerations) {
+    TaskParams p = good(R"("n":3,"seed":7)");
+    for (int index = 0; index < 6; ++index) {  // two prompts
+        EXPECT_EQ(seed_of(p, index), 7U + static_cast<unsigned>(index % 3));
+    }
+    p = good(R"("n":3)");
+    EXPECT_EQ(seed_of(p, 2), text::kRandomSeed) << "each draws its own";
+    p = good(R"("n":3,"seed":4294967294)");
+    EXPECT_EQ(seed_of(p, 0), 4294967294U);
+    EXPECT_EQ(seed_of(p, 1), 0U) << "4294967295 would mean random";
+    EXPECT_EQ(seed_of(p, 2), 1U);
+}
+
 TEST_F(ParseFields, Booleans) {
     const TaskParams p = good(
         R"("stream":true,"verbose":true,"timings_per_token":true,"return_tokens":true,"return_progress":true,
@@ -276,9 +298,7 @@ TEST_F(ParseFields, ListsAreLimited) {
 }
 
 TEST_F(ParseFields, WhatIsNotThereYetIsRefused) {
-    for (const char* text : {R"("n":2)",
-                             R"("n_cmpl":2)",
-                             R"("json_schema":{})",
+    for (const char* text : {R"("json_schema":{})",
                              R"("lora":[{"id":0,"scale":1}])",
                              R"("backend_sampling":true)",
                              R"("grammar_lazy":true)",

@@ -84,6 +84,20 @@ TEST(Native, SeveralPromptsAreAnArray) {
     EXPECT_EQ(body[1]["prompt"], "<s>b");
 }
 
+TEST(Native, SeveralGenerationsShareAPromptButNotASeed) {
+    const Fixture fixture;
+    const ReplyContext context = fixture.reply_to(R"({"prompt":["a","b"],"n":2,"seed":5})", Dialect::native);
+    const TaskResult results[] = {result_of("w"), result_of("x", 1), result_of("y", 2), result_of("z", 3)};
+    const Json body = *parse_json(whole_body(context, results));
+    const char* const prompts[] = {"<s>a", "<s>a", "<s>b", "<s>b"};
+    ASSERT_EQ(body.size(), 4U);
+    for (std::size_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(body[i]["index"], i);
+        EXPECT_EQ(body[i]["prompt"], prompts[i]);
+        EXPECT_EQ(body[i]["generation_settings"]["seed"], 5 + i % 2);
+    }
+}
+
 TEST(Native, ResponseFields) {
     const Fixture fixture;
     const ReplyContext context = fixture.reply_to(
@@ -159,6 +173,34 @@ TEST(OaiCompletion, SeveralPromptsAreChoicesOfOneObject) {
     EXPECT_EQ(
         dump(body["usage"]),
         R"({"completion_tokens":10,"prompt_tokens":6,"total_tokens":16,"prompt_tokens_details":{"cached_tokens":2}})");
+}
+
+TEST(OaiChat, SeveralGenerationsAreChoicesOfTheFirstObject) {
+    const Fixture fixture;
+    for (const Dialect dialect : {Dialect::oai_chat, Dialect::oai_completion}) {
+        const ReplyContext context =
+            fixture.reply_to(R"({"n":3,"prompt":"a","messages":[{"role":"user","content":"a"}]})", dialect);
+        const TaskResult results[] = {result_of("x"), result_of("y", 1), result_of("z", 2)};
+        const Json body = *parse_json(whole_body(context, results));
+        ASSERT_EQ(body["choices"].size(), 3U);
+        for (std::size_t i = 0; i < 3; ++i) {
+            const Json& choice = body["choices"][i];
+            EXPECT_EQ(choice["index"], i);
+            EXPECT_EQ(choice.contains("text") ? choice["text"] : choice["message"]["content"],
+                      results[i].content);
+        }
+        EXPECT_EQ(dump(body["usage"]), kUsage) << "the first one's, as llama-server has it";
+    }
+}
+
+TEST(OaiCompletion, UsageIsSummedOverPromptsOnly) {
+    const Fixture fixture;
+    const ReplyContext context = fixture.reply_to(R"({"prompt":["a","b"],"n":2})", Dialect::oai_completion);
+    const TaskResult results[] = {result_of("w"), result_of("x", 1), result_of("y", 2), result_of("z", 3)};
+    const Json body = *parse_json(whole_body(context, results));
+    EXPECT_EQ(body["choices"].size(), 4U);
+    EXPECT_EQ(body["usage"]["completion_tokens"], 10);
+    EXPECT_EQ(body["usage"]["prompt_tokens"], 6);
 }
 
 TEST(OaiChat, Reply) {

@@ -175,6 +175,25 @@ TEST(Family, GoesWithItsClient) {
     }
 }
 
+TEST(Family, GoesWithItsClientAlsoAfterItsParentHasEnded) {
+    engine::FakeOptions options;
+    options.pool = 1024;
+    Harness h(options, config_of("default"));
+    Family f = ask_family(h, 3, 50, {5, 300, 300});
+    while (!f.members[0].finished) {
+        h.step();
+        f.members[0].read();
+        ASSERT_FALSE(f.members[0].failed);
+    }
+    h.engine().cancel(*f.task);
+    h.run();
+    const engine::Snapshot s = h.snapshot();
+    EXPECT_EQ(s.counters.n_cancelled_total, 2U);
+    EXPECT_EQ(s.counters.n_finished_total, 1U);
+    EXPECT_EQ(s.n_processing, 0U);
+    EXPECT_EQ(s.used, s.used_idle);
+}
+
 TEST(Family, LargerThanTheSlotsIsRefused) {
     Harness h({}, config_of("default"));
     const Family f = ask_family(h, 5, 10, {1, 1, 1, 1, 1});
