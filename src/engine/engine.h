@@ -27,7 +27,8 @@ struct EngineConfig {
     std::int64_t preempt_every = 0;       // LLAMA_SERVER_PREEMPT_EVERY (P1.4); 0: off
     std::int64_t park_ttl_s = 600;        // P7.3; 0: no limit
     std::int64_t slot_ctx_max = 0;        // caps the context of a slot (--kv-unified-per-slot); 0: none
-    int sample_threads = 1;               // generations whose next() may run side by side
+    Micros publish_us = 5'000;  // readers of snapshots need nothing fresher while steps follow each other
+    int sample_threads = 1;     // generations whose next() may run side by side
     sched::Policy policy;
 };
 

@@ -70,7 +70,7 @@ const std::vector<Token>& FakeBackend::content(SlotId slot) const {
 void FakeBackend::append(Memory& m, Token token) const {
     const std::uint64_t before = m.hashes.empty() ? kSeed : m.hashes.back();
     m.tokens.push_back(token);
-    m.hashes.push_back(mix(before, static_cast<std::uint64_t>(token)));
+    m.hashes.push_back(extended(before, token));
 }
 
 bool FakeBackend::room_for(std::span<const BatchEntry> batch) const {
@@ -107,16 +107,24 @@ DecodeStatus FakeBackend::decode(std::span<const BatchEntry> batch) {
     return DecodeStatus::ok;
 }
 
-Token FakeBackend::token_of(std::uint64_t hash) const {
-    return static_cast<Token>(hash % static_cast<std::uint64_t>(options_.n_vocab));
+std::uint64_t FakeBackend::extended(std::uint64_t state, Token token) {
+    return mix(state, static_cast<std::uint64_t>(token));
+}
+
+std::uint64_t FakeBackend::state_of(std::span<const Token> tokens) {
+    std::uint64_t state = kSeed;
+    for (const Token t : tokens) {
+        state = extended(state, t);
+    }
+    return state;
+}
+
+Token FakeBackend::next_of(std::uint64_t state) const {
+    return static_cast<Token>(state % static_cast<std::uint64_t>(options_.n_vocab));
 }
 
 Token FakeBackend::next_token(std::span<const Token> tokens) const {
-    std::uint64_t h = kSeed;
-    for (const Token t : tokens) {
-        h = mix(h, static_cast<std::uint64_t>(t));
-    }
-    return token_of(h);
+    return next_of(state_of(tokens));
 }
 
 std::span<const float> FakeBackend::logits(std::size_t index) {
@@ -128,7 +136,7 @@ std::span<const float> FakeBackend::logits(std::size_t index) {
         row_[i] = static_cast<float>((hash >> (i % 48U)) & 0xFFU) * kScale;
     }
     constexpr float kAboveAll = 8.0F;
-    row_[static_cast<std::size_t>(token_of(hash))] = kAboveAll;
+    row_[static_cast<std::size_t>(next_of(hash))] = kAboveAll;
     return row_;
 }
 
@@ -234,9 +242,9 @@ void FakeBackend::charge_decode(std::span<const BatchEntry> batch) {
 
 void FakeBackend::charge_copy(std::size_t bytes) {
     if (clock_ != nullptr) {
-        constexpr std::size_t kKiB = 1024;
+        constexpr Micros kMiB = 1024 * 1024;
         clock_->advance_us(options_.costs.copy_fixed_us +
-                           static_cast<Micros>(bytes / kKiB) * options_.costs.copy_kib_us);
+                           static_cast<Micros>(bytes) * options_.costs.copy_mib_us / kMiB);
     }
 }
 

@@ -22,7 +22,7 @@ struct FakeCosts {
     Micros decode_row_us = 0;    // each token of a sequence that feeds one token
     Micros prompt_token_us = 0;  // each token of a sequence that feeds more
     Micros copy_fixed_us = 0;    // a save or load
-    Micros copy_kib_us = 0;      // each KiB of it
+    Micros copy_mib_us = 0;      // each MiB of it
 };
 
 struct FakeOptions {
@@ -64,6 +64,11 @@ class FakeBackend final : public Backend {
 
     /// The token that follows `tokens` when the most likely one is taken.
     [[nodiscard]] Token next_token(std::span<const Token> tokens) const;
+    /// The same, to follow a text token by token: what the tokens amount to, with one more, and what follows.
+    [[nodiscard]] static std::uint64_t state_of(std::span<const Token> tokens);
+    [[nodiscard]] static std::uint64_t extended(std::uint64_t state, Token token);
+    [[nodiscard]] Token next_of(std::uint64_t state) const;
+    [[nodiscard]] std::int32_t n_vocab() const { return options_.n_vocab; }
 
   private:
     struct Memory {
@@ -79,7 +84,6 @@ class FakeBackend final : public Backend {
     void append(Memory& m, Token token) const;
     [[nodiscard]] bool fails(FakeCall call);
     [[nodiscard]] bool room_for(std::span<const BatchEntry> batch) const;
-    [[nodiscard]] Token token_of(std::uint64_t hash) const;
     void charge_decode(std::span<const BatchEntry> batch);
     void charge_copy(std::size_t bytes);
 
