@@ -61,7 +61,8 @@ void Core::enter_queue(Sequence& s) {
 }
 
 void Core::cancel(TaskId task) {
-    // A family has one client: when that is gone, all of its members go, also those that outlive their parent.
+    // A family has one client: when that is gone, all of its members go, also those that outlived their
+    // parent.
     std::vector<Sequence*> gone;
     for (auto& [id, s] : sequences_) {
         if (id == task || s->family == task) {
