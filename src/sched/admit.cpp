@@ -40,7 +40,7 @@ Cells displaceable(const Draft& d, const Waiting& w) {
         const bool lower = d.out.resident_marks[i] == kStays && !r.family && r.task != safe &&
                            d.effective(r) < d.effective(w);
         if (lower && mechanism_for(r, d.policy, d.held)) {
-            sum += r.cells;
+            sum += r.cells + claim_of(r);
         }
     }
     return sum;
@@ -53,13 +53,11 @@ Cells first_need(const Waiting& w, Tokens keep) {
 
 /// The whole prompt and a first token must fit beside what is promised, or beside what it may displace. An
 /// empty pool takes any prompt that fits it at all.
-bool fits(const Draft& d, const Waiting& w, Cells own_cache) {
+bool fits(const Draft& d, const Waiting& w, Tokens keep) {
     if (!d.policy.preempt || !d.view.unified || d.n_staying == 0) {
         return true;
     }
-    const Cells need = first_need(w, w.keep);
-    const Cells kept = std::min(own_cache, cells_of(w.keep));
-    const Cells taken = d.used - d.idle + kept + d.claimed + need;
+    const Cells taken = d.used - d.idle + cells_of(keep) + d.claimed + first_need(w, keep);
     return taken <= resume_limit(d.view, d.policy) + displaceable(d, w);
 }
 
@@ -70,19 +68,29 @@ void give_slot(Draft& d, const Waiting& w, SlotId slot, Tokens keep) {
     d.add_runner(w.task, d.effective(w), w.n_prompt - keep, false);
 }
 
-/// Idle slots that this plan has not given away.
+/// Slots to be had for nothing: idle, or of those that clients hold.
 std::int32_t n_open_slots(const Draft& d) {
-    return static_cast<std::int32_t>(
-        std::count_if(d.out.idle_marks.begin(), d.out.idle_marks.end(), [](char m) { return m != kTaken; }));
+    std::int32_t n = 0;
+    for (const char mark : d.out.idle_marks) {
+        n += mark != kTaken ? 1 : 0;
+    }
+    for (std::size_t i = 0; i < d.view.parked.size(); ++i) {
+        const Parked& p = d.view.parked[i];
+        n += p.held && p.slot != kNoSlot && d.out.parked_marks[i] == kStays ? 1 : 0;
+    }
+    return n;
 }
 
-/// The slots of a family's children, least recently used first.
+/// The slots of a family's children: idle ones, least recently used first, then those of held sequences.
 void attach_children(Draft& d, const Waiting& w) {
     for (std::int32_t i = 1; i < w.n_slots; ++i) {
-        const std::size_t slot = d.free_slot().value();
-        d.evict_idle(slot);
-        d.out.idle_marks[slot] = kTaken;
-        d.out.actions.emplace_back(Attach{w.task, d.view.idle[slot].slot});
+        if (const auto slot = d.free_slot()) {
+            d.evict_idle(*slot);
+            d.out.idle_marks[*slot] = kTaken;
+            d.out.actions.emplace_back(Attach{w.task, d.view.idle[*slot].slot});
+        } else {
+            d.out.actions.emplace_back(Attach{w.task, d.yield_slot(d.slot_on_hold().value())});
+        }
     }
 }
 
@@ -99,7 +107,7 @@ bool admit_to_idle(Draft& d, const Waiting& w) {
         }
         const bool cached = d.out.idle_marks[i] == kStays;
         const Tokens keep = cached ? w.keep : Tokens{0};
-        if (!fits(d, w, cached ? idle.cached : Cells{0})) {
+        if (!fits(d, w, keep)) {
             return false;
         }
         if (cached) {
@@ -132,21 +140,26 @@ std::optional<std::size_t> parked_below(const Draft& d, std::int32_t tier) {
 }
 
 // Where a newcomer finds no idle slot, but room for its whole prompt:
-//  1. the slot of one that a client holds parked;
+//  1. the slot of one that a client holds parked, and as many of them as a family needs;
 //  2. P1.6: that of the least important parked one, strictly less important than the newcomer;
 //  3. P1.6: that of the first victim among the residents, strictly less important likewise.
 bool take_a_slot(Draft& d, const Waiting& w) {
-    if (!d.policy.preempt || !d.view.unified || w.n_slots != 1 || !fits(d, w, Cells{0})) {
+    if (!d.policy.preempt || !d.view.unified || !fits(d, w, Tokens{0})) {
         return false;
     }
-    std::optional<std::size_t> parked = d.slot_on_hold();  // 1.
-    const bool pressure = d.policy.slot_pressure && d.policy.victim == VictimOrder::priority;
+    std::optional<std::size_t> parked;
+    if (n_open_slots(d) >= w.n_slots) {
+        parked = d.slot_on_hold();  // 1.
+    }
+    const bool pressure =
+        d.policy.slot_pressure && d.policy.victim == VictimOrder::priority && w.n_slots == 1;
     const std::int32_t tier = d.effective(w);
     if (!parked && pressure) {
         parked = parked_below(d, tier);  // 2.
     }
     if (parked) {
         give_slot(d, w, d.yield_slot(*parked), Tokens{0});
+        attach_children(d, w);
         return true;
     }
     const auto victim = pressure

@@ -92,16 +92,14 @@ class Ledger {
 
     void check(const Attach& a) {
         const std::size_t i = index_of(view_.waiting, a.parent);
-        const std::size_t slot = index_of(view_.idle, a.slot);
         if (i == view_.waiting.size() || !r_.waiting[i].back) {
             return r_.expect(false, a.parent, "a family gets a slot before it is let in");
         }
-        const bool open = slot < view_.idle.size() && !r_.idle[slot].given &&
-                          (r_.idle[slot].emptied || view_.idle[slot].cached == Cells{0});
-        r_.expect(open, a.parent, "a family gets a slot that is not idle and empty");
-        if (open) {
-            r_.idle[slot].given = true;
-        }
+        const std::size_t slot = index_of(view_.idle, a.slot);
+        const bool holds =
+            slot < view_.idle.size() && !r_.idle[slot].emptied && view_.idle[slot].cached > Cells{0};
+        r_.expect(!holds, a.parent, "a family gets a slot that holds cache");
+        take_slot(a.parent, a.slot, Tokens{0});
         ++r_.waiting[i].attached;
     }
 

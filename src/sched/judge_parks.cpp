@@ -36,9 +36,8 @@ class Room {
         for (std::size_t i = 0; i < view_.idle.size(); ++i) {
             used -= r_.idle[i].emptied ? view_.idle[i].cached : Cells{0};
         }
-        const Tokens chunk =
-            decode > Tokens{0} ? std::min(r_.policy.prefill_chunk, view_.n_ubatch) : view_.n_ubatch;
-        prompt = std::min({prompt, chunk, std::max(Tokens{0}, view_.n_batch - decode)});
+        prompt = std::min(
+            {prompt, r_.policy.prefill_chunk, view_.n_ubatch, std::max(Tokens{0}, view_.n_batch - decode)});
         const std::int64_t percent = r_.policy.trigger == Trigger::watermark ? r_.policy.high_pct : 100;
         return used + cells_of(decode + replay + prompt) <= Cells{view_.pool.value() * percent / 100};
     }
@@ -74,13 +73,16 @@ void judge_reasons(Reading& r) {
             continue;
         }
         const bool fits = [&] {
+            // One that was asked for leaves first; only where it cannot be dropped it may have stayed for
+            // want of budget.
+            const bool left_first = (s.park_asked || s.park_forced) && s.can_drop;
             switch (park->reason) {
                 case ParkReason::kv_full:
-                    return !watermark && r.view.residents.size() > 1;
+                    return !left_first && !watermark && r.view.residents.size() > 1;
                 case ParkReason::watermark:
-                    return watermark && r.view.residents.size() > 1;
+                    return !left_first && watermark && r.view.residents.size() > 1;
                 case ParkReason::priority:
-                    return park->gives_up_slot && r.residents[i].slot_taken;
+                    return !left_first && park->gives_up_slot && r.residents[i].slot_taken;
                 case ParkReason::explicit_park:
                     return s.park_asked;
                 case ParkReason::forced:
@@ -194,8 +196,10 @@ void judge_ends(Reading& r) {
         if (!r.residents[i].ends) {
             continue;
         }
-        const TaskId task = r.view.residents[i].task;
+        const Resident& ended = r.view.residents[i];
+        const TaskId task = ended.task;
         r.expect(r.plan.actions.size() == 1 && r.view.unified, task, "ended beside other actions");  // 2.
+        r.expect(!ended.blocked && remaining(ended) > Tokens{0}, task, "ended although it asks for nothing");
         for (const Resident& s : r.view.residents) {
             const Cells room = r.view.pool - r.view.used;
             const Cells least = phase_of(s) == Phase::decoding ? cells_of(remaining(s) + s.draft) : Cells{1};

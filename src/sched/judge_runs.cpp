@@ -20,8 +20,7 @@ class Promises {
         for (std::size_t i = 0; i < view_.residents.size(); ++i) {
             const Resident& s = view_.residents[i];
             if (r.stays(i)) {
-                const Tokens first{s.length == s.n_prompt ? 1 : 0};
-                sum_ += s.cells + cells_of(remaining(s) + s.draft + first);
+                sum_ += promise_of(s);
                 ++company_;
             }
         }
@@ -45,7 +44,7 @@ class Promises {
         for (std::size_t i = 0; i < view_.residents.size(); ++i) {
             const Resident& s = view_.residents[i];
             const bool lower = r_.stays(i) && !s.family && r_.effective(s) < r_.effective(w);
-            below += lower && r_.policy.victim == VictimOrder::priority ? s.cells : Cells{0};
+            below += lower && r_.policy.victim == VictimOrder::priority ? promise_of(s) : Cells{0};
         }
         const bool fits = company_ == 0 || !r_.preempts() || sum_ + need <= limit_ + below;
         r_.expect(fits, w.task, "let in without room");
@@ -56,6 +55,11 @@ class Promises {
     [[nodiscard]] std::size_t company() const { return company_; }
 
   private:
+    /// What it holds and all that it is sure to need: the rest of what it has to compute, and a first token.
+    [[nodiscard]] static Cells promise_of(const Resident& s) {
+        return s.cells + cells_of(remaining(s) + s.draft + Tokens{s.length == s.n_prompt ? 1 : 0});
+    }
+
     Reading& r_;
     const View& view_;
     Cells sum_;
@@ -114,16 +118,18 @@ void judge_comers(Reading& r) {
         return;
     }
     // P4.4: the pool is empty after this plan; nobody may stand before it.
-    const bool slot_to_have =
-        !r.view.idle.empty() || std::any_of(r.view.parked.begin(), r.view.parked.end(),
-                                            [](const Parked& p) { return p.held && p.slot != kNoSlot; });
+    std::size_t n_slots = r.view.idle.size();
+    for (const Parked& p : r.view.parked) {
+        n_slots += p.held && p.slot != kNoSlot ? 1U : 0U;
+    }
     for (std::size_t i = 0; i < r.view.parked.size(); ++i) {
         const Parked& p = r.view.parked[i];
-        r.expect(!stays_parked(r, i) || (p.slot == kNoSlot && !slot_to_have), p.task,
+        r.expect(!stays_parked(r, i) || (p.slot == kNoSlot && n_slots == 0), p.task,
                  "parked while the pool is empty (P4.4)");
     }
     for (const Waiting& w : r.view.waiting) {
-        r.expect(w.slot == kNoSlot || r.plan.actions.size() > 0, w.task, "waits while the pool is empty");
+        const bool finds_slots = w.slot != kNoSlot && n_slots >= static_cast<std::size_t>(w.n_slots);
+        r.expect(!finds_slots || !r.plan.actions.empty(), w.task, "waits while the pool is empty");
     }
 }
 
@@ -145,6 +151,7 @@ class Work {
             const bool fits = (!r_.view.unified || cells_of(rest) <= r_.view.pool - r_.used) &&
                               rest <= r_.view.n_batch - r_.fed;
             r_.expect(fed > Tokens{0} || !fits, task, "makes no token although there is room");
+            no_room_ |= fed == Tokens{0} && rest <= r_.view.n_batch - r_.fed;
         } else {
             prompt_fed_ += fed;
             prompt_left_ += rest - fed;
@@ -163,11 +170,16 @@ class Work {
         if (prompt_left_ > Tokens{0} && prompt_fed_ < chunk && room) {
             r_.fault("a prompt stands still although there is room");
         }
+        const bool stands_still = r_.fed == Tokens{0} && prompt_left_ > Tokens{0};
+        if (!r_.policy.preempt && r_.view.unified && (no_room_ || stands_still)) {
+            r_.fault("not everybody fails although the pool is full and preemption is off");
+        }
     }
 
   private:
     Reading& r_;
     Tokens decoded_, prompt_fed_, prompt_left_;
+    bool no_room_ = false;  // one that decodes got no cell
 };
 
 void judge_work(Reading& r) {

@@ -38,24 +38,20 @@ bool step_fits(const Draft& d) {
 }
 
 /// P2.4. Takes back each victim without which the step fits as well, the first chosen first: a large one that
-/// came later can make a small one needless. Again and again, since one that stays can make another needless
-/// as well: while somebody decodes the prompts get smaller chunks. What is taken back was never applied; the
-/// victims so far are only marks.
+/// came later can make a small one needless. What is taken back was never applied; the victims so far are
+/// only marks.
 void keep_minimal(Draft& d, std::vector<std::size_t>& victims) {
-    for (std::size_t before = victims.size() + 1; victims.size() < before;) {
-        before = victims.size();
-        for (std::size_t& v : victims) {
-            d.out.resident_marks[v] = kStays;
-            d.used += d.view.residents[v].cells;
-            if (step_fits(d)) {
-                v = d.view.residents.size();
-                continue;
-            }
-            d.out.resident_marks[v] = kLeaves;
-            d.used -= d.view.residents[v].cells;
+    for (std::size_t& v : victims) {
+        d.out.resident_marks[v] = kStays;
+        d.used += d.view.residents[v].cells;
+        if (step_fits(d)) {
+            v = d.view.residents.size();
+            continue;
         }
-        std::erase(victims, d.view.residents.size());
+        d.out.resident_marks[v] = kLeaves;
+        d.used -= d.view.residents[v].cells;
     }
+    std::erase(victims, d.view.residents.size());
 }
 
 /// Marks victims until the step fits or only one sequence is left: alone it may fill the pool (P4.6).
@@ -83,6 +79,22 @@ void mark_victims(Draft& d, std::vector<std::size_t>& victims) {
     }
 }
 
+/// The budget is for those first who could not be parked without it; they fitted when they were chosen.
+void park_all(Draft& d, const std::vector<std::size_t>& victims) {
+    const auto& residents = d.view.residents;
+    const bool watermark = d.policy.trigger == Trigger::watermark;
+    Bytes pledged{0};
+    for (const std::size_t v : victims) {
+        pledged += residents[v].can_drop ? Bytes{0} : residents[v].snapshot;
+    }
+    for (const std::size_t v : victims) {
+        pledged -= residents[v].can_drop ? Bytes{0} : residents[v].snapshot;
+        const auto mode = mechanism_for(residents[v], d.policy, d.held + pledged);
+        d.park(v, mode.value_or(ParkMode::drop), watermark ? ParkReason::watermark : ParkReason::kv_full);
+        d.parked_for_room = true;
+    }
+}
+
 }  // namespace
 
 // Room for the coming step (P1.2, P1.3):
@@ -100,13 +112,7 @@ void make_room(Draft& d) {
     }
     std::vector<std::size_t> victims;  // 3.
     mark_victims(d, victims);
-    const ParkReason reason =
-        d.policy.trigger == Trigger::watermark ? ParkReason::watermark : ParkReason::kv_full;
-    for (const std::size_t v : victims) {
-        const auto mode = mechanism_for(d.view.residents[v], d.policy, d.held);
-        d.park(v, mode.value_or(ParkMode::drop), reason);
-        d.parked_for_room = true;
-    }
+    park_all(d, victims);
 }
 
 std::optional<Park> one_more_victim(const View& view, const Policy& policy) {

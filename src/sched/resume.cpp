@@ -33,11 +33,25 @@ bool comes_before(const Draft& d, const Parked& a, const Parked& b) {
     return std::tuple(by_tier(a), fit(a)) < std::tuple(by_tier(b), fit(b));
 }
 
+/// The one that comes back last, of those after place `place` in the order that hold a slot. To one that is
+/// parked a slot is of no use before its turn.
+std::optional<std::size_t> last_holder_after(const Draft& d, std::size_t place) {
+    for (std::size_t k = d.out.order.size(); k > place + 1; --k) {
+        const std::size_t i = d.out.order[k - 1];
+        if (d.view.parked[i].slot != kNoSlot && d.out.parked_marks[i] == kStays) {
+            return i;
+        }
+    }
+    return std::nullopt;
+}
+
 // The slot that it comes back to:
 //  1. its own;
 //  2. the idle one that was used least recently;
-//  3. that of one that a client holds.
-std::optional<SlotId> slot_for(Draft& d, const Parked& p) {
+//  3. that of one that a client holds;
+//  4. that of one that comes back after it.
+std::optional<SlotId> slot_for(Draft& d, std::size_t place) {
+    const Parked& p = d.view.parked[d.out.order[place]];
     if (p.slot != kNoSlot) {  // 1.
         return p.slot;
     }
@@ -47,6 +61,9 @@ std::optional<SlotId> slot_for(Draft& d, const Parked& p) {
         return d.view.idle[*i].slot;
     }
     if (const auto i = d.slot_on_hold()) {  // 3.
+        return d.yield_slot(*i);
+    }
+    if (const auto i = last_holder_after(d, place)) {  // 4.
         return d.yield_slot(*i);
     }
     return std::nullopt;
@@ -60,12 +77,13 @@ bool fits(const Draft& d, const Parked& p) {
     return d.used - d.idle + d.claimed + cells_of(need_of(p)) + margin <= limit;
 }
 
-bool bring_back_one(Draft& d, std::size_t index) {
+bool bring_back_one(Draft& d, std::size_t place) {
+    const std::size_t index = d.out.order[place];
     const Parked& p = d.view.parked[index];
     if (!fits(d, p)) {
         return false;
     }
-    const auto slot = slot_for(d, p);
+    const auto slot = slot_for(d, place);
     if (!slot) {
         return false;
     }
@@ -98,7 +116,8 @@ void order_parked(Draft& d) {
 //  2. Nobody in a step that had to park for room, unless nothing else runs (P4.4).
 //  3. `fit`, `priority`: in order, each that fits. `fair`: in order, until one does not fit.
 void bring_back(Draft& d, std::int32_t tier) {
-    for (const std::size_t i : d.out.order) {
+    for (std::size_t place = 0; place < d.out.order.size(); ++place) {
+        const std::size_t i = d.out.order[place];
         const Parked& p = d.view.parked[i];
         if (d.out.parked_marks[i] != kStays || d.effective(p) < tier) {
             continue;
@@ -111,7 +130,7 @@ void bring_back(Draft& d, std::int32_t tier) {
         if (d.parked_for_room && d.n_staying > 0) {  // 2.
             continue;
         }
-        if (!bring_back_one(d, i) && d.policy.resume == ResumeOrder::fair) {  // 3.
+        if (!bring_back_one(d, place) && d.policy.resume == ResumeOrder::fair) {  // 3.
             return;
         }
     }

@@ -16,18 +16,6 @@ bool stays(std::span<const char> marks, std::size_t i) {
 
 }  // namespace
 
-Tokens prompt_budget(const View& view, const Policy& policy, std::span<const char> marks) {
-    Tokens decoding{0};
-    for (std::size_t i = 0; i < view.residents.size(); ++i) {
-        const Resident& r = view.residents[i];
-        if (stays(marks, i) && phase_of(r) == Phase::decoding && !r.blocked) {
-            decoding += remaining(r) + r.draft;
-        }
-    }
-    const Tokens chunk = decoding > Tokens{0} ? std::min(policy.prefill_chunk, view.n_ubatch) : view.n_ubatch;
-    return std::max(Tokens{0}, std::min(chunk, view.n_batch - decoding));
-}
-
 Cells step_reserve(const View& view, const Policy& policy, std::span<const char> marks) {
     Tokens decode{0};
     Tokens replay{0};
@@ -49,7 +37,9 @@ Cells step_reserve(const View& view, const Policy& policy, std::span<const char>
                 break;
         }
     }
-    return cells_of(decode + replay + std::min(prompt, prompt_budget(view, policy, marks)));
+    const Tokens chunk =
+        std::min({policy.prefill_chunk, view.n_ubatch, std::max(Tokens{0}, view.n_batch - decode)});
+    return cells_of(decode + replay + std::min(prompt, chunk));
 }
 
 Cells claim_of(const Resident& r) {

@@ -13,11 +13,9 @@ constexpr char kStays = 0;   // resident: stays; idle slot: keeps its cache; par
 constexpr char kLeaves = 1;  // resident: parked; idle slot: emptied; parked: comes back
 constexpr char kTaken = 2;   // idle slot: given to a sequence by this plan; parked: gives up its slot
 
-/// Prompt and replay tokens that one step may feed: a whole micro-batch, or a small chunk while somebody
-/// decodes.
-[[nodiscard]] Tokens prompt_budget(const View& view, const Policy& policy, std::span<const char> marks);
-
-/// P1.1. The cells that the coming step may claim for the residents that stay.
+/// P1.1. The cells that the coming step may claim for the residents that stay. Of their prompts one small
+/// chunk: where nobody decodes and there is room a step feeds more of them, but nobody is parked for that.
+/// Whoever leaves makes it smaller, never larger.
 [[nodiscard]] Cells step_reserve(const View& view, const Policy& policy, std::span<const char> marks);
 
 /// The cells that the residents that stay are sure to claim: like step_reserve, but with the whole rest of

@@ -65,7 +65,7 @@ struct Waiting {
     std::int32_t passes = 0;
     Tokens n_prompt;
     SlotId slot = kNoSlot;     // the idle slot that the engine chose for it; kNoSlot: none is idle
-    Tokens keep;               // tokens of that slot's cache that it shares
+    Tokens keep;               // tokens of that slot's cache that it shares; fewer than n_prompt
     std::int32_t n_slots = 1;  // slots it needs at once (n > 1)
 };
 

@@ -1,0 +1,55 @@
+# Proves that a room includes nothing but core, itself and the pure part of the standard library, and that its
+# library needs nothing else to link:
+#   cmake -DROOM=sched -DSOURCES=<src/sched> -DLIBRARY=<libkvalet_sched.a> -DNM=<nm> -P purity.cmake
+# Pure: no clock, thread, file, socket, stream or random number.
+cmake_minimum_required(VERSION 3.21)
+
+set(pure_headers algorithm array compare concepts cstddef cstdint functional iterator limits map memory numeric
+  optional set span string string_view tuple type_traits utility variant vector)
+
+file(GLOB files ${SOURCES}/*.h ${SOURCES}/*.cpp)
+list(LENGTH files n_files)
+if(n_files LESS 10)
+  message(FATAL_ERROR "only ${n_files} files in ${SOURCES}")
+endif()
+foreach(file ${files})
+  file(STRINGS ${file} includes REGEX "^[ \t]*#[ \t]*include")
+  foreach(line ${includes})
+    if(line MATCHES "\"(core|${ROOM})/[a-z_]+\\.h\"")
+      continue()
+    endif()
+    if(line MATCHES "<([a-z_]+)>" AND CMAKE_MATCH_1 IN_LIST pure_headers)
+      continue()
+    endif()
+    message(FATAL_ERROR "${file}: ${line} is neither core, nor ${ROOM}, nor a pure header of std")
+  endforeach()
+endforeach()
+
+function(symbols kind out)
+  execute_process(COMMAND ${NM} --format=posix ${kind} ${LIBRARY} OUTPUT_VARIABLE text RESULT_VARIABLE code)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "nm failed on ${LIBRARY}")
+  endif()
+  string(REGEX MATCHALL "(^|\n)[^ \n]+ [A-Za-z]" lines "${text}")
+  list(TRANSFORM lines REPLACE "[\n]" "")
+  list(TRANSFORM lines REPLACE " [A-Za-z]$" "")
+  set(${out} "${lines}" PARENT_SCOPE)
+endfunction()
+
+symbols(--undefined-only needed)
+symbols(--defined-only own)
+list(REMOVE_DUPLICATES needed)
+list(LENGTH own n_own)
+if(n_own LESS 10)
+  message(FATAL_ERROR "only ${n_own} symbols in ${LIBRARY}")
+endif()
+list(REMOVE_ITEM needed ${own})
+# What the compiler and std put in: std::, operator new and delete, exceptions, memory functions, sanitizers.
+set(allowed "^_?(_ZN6kvalet16assertion_failed|_ZN?K?St|_ZNKSt|_ZTVN10__cxxabi|_ZTI|_ZTV|_Zn[aw]|_Zd[al]|__cxa_|_Unwind|__gxx_")
+string(APPEND allowed "|mem(cpy|move|set|cmp|chr)$|strlen$|__stack_chk|_GLOBAL_OFFSET_TABLE_|__(asan|ubsan|tsan|sanitizer)_)")
+foreach(symbol ${needed})
+  if(NOT symbol MATCHES "${allowed}")
+    message(FATAL_ERROR "${LIBRARY} needs ${symbol}")
+  endif()
+endforeach()
+message(STATUS "${n_files} files and ${n_own} symbols: pure")
