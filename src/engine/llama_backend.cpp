@@ -259,7 +259,11 @@ class Llama final : public LlamaBackend {
           rewinds_(!recurrent_ && !llama_model_is_hybrid(model_.get())),
           n_swa_(o.swa_full ? 0 : llama_model_n_swa(model_.get())) {
         fill_caps(o);
-        measure_snapshots();
+        // In a thread of its own that ends: each thread that computes keeps a team of OpenMP threads as long
+        // as it lives, and when two teams together have more threads than there are cores, libgomp stops
+        // spinning at its barriers. Decoding on the engine thread would then be slower by a third, for a team
+        // that never works again.
+        std::thread([this] { measure_snapshots(); }).join();
     }
 
     [[nodiscard]] const BackendCaps& caps() const override { return caps_; }
