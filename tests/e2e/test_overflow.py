@@ -5,6 +5,8 @@ import pytest
 from harness import prompt_tokens
 
 PRESETS = ["swap", "recompute", "hybrid", "watermark", "priority", "default"]
+# A step takes so long that all are there before the first is done.
+SLOW = {"KVALET_FAKE_DECODE_US": "500"}
 GREEDY = {"temperature": 0, "ignore_eos": True, "cache_prompt": False}
 
 
@@ -52,7 +54,7 @@ def test_four_chats_on_a_tiny_model(servers, preset):
 def test_each_text_is_that_of_a_run_alone(servers, preset):
     """F1, F10: 4 x (64 + 300) in a pool of 512. The fake model's next token is a function of every cell before it."""
     flags = ["-c", 512, "--parallel", 4, "--kv-unified", "--metrics", "--preempt-preset", preset]
-    server = servers.fake(*flags)
+    server = servers.fake(*flags, env=SLOW)
     wanted = bodies(4, 64, 300, fake=True)
     alone = [server.ok("/completion", body | {"return_tokens": True})["tokens"] for body in wanted]
     texts = [server.streams("/completion", [body])[0].text() for body in wanted]
@@ -146,7 +148,7 @@ def test_a_prompt_that_cannot_fit_holds_up_nobody(servers):
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_large_one_is_not_parked_over_and_over(servers, preset):
     """F5: one that needs most of the pool among small ones comes back only with room for all of it."""
-    server = servers.fake("-c", 512, "--parallel", 4, "--kv-unified", "--metrics", "--preempt-preset", preset)
+    server = servers.fake("-c", 512, "--parallel", 4, "--kv-unified", "--metrics", "--preempt-preset", preset, env=SLOW)
     large = GREEDY | {"prompt": prompt_tokens(400, 99, fake=True), "n_predict": 100}
     first = server.stream("/completion", large)
     small = [server.stream("/completion", body) for body in bodies(12, 40, 60, fake=True)]
@@ -156,3 +158,36 @@ def test_a_large_one_is_not_parked_over_and_over(servers, preset):
     parks = server.metrics()
     assert parks["preempt_parks_per_request_count"] == 13
     assert parks.label("preempt_parks_per_request_bucket", "le", "12") == 13, "somebody was parked more than 12 times"
+
+
+def test_a_budget_between_two_parks(servers):
+    """F11: what does not fit in the budget is computed again; nobody fails, and the budget is never exceeded (P3.5)."""
+    flags = ["-c", 1536, "--parallel", 4, "--kv-unified", "--metrics", "--preempt-preset", "hybrid", "--preempt-ram", 1]
+    server = servers.tiny(*flags, "-ctk", "f32", "-ctv", "f32")
+    streams = [server.stream("/completion", body) for body in bodies(4, 350, 600)]
+    held = 0
+    while not all(stream.ended for stream in streams):
+        held = max(held, server.metrics()["preempt_ram_bytes"])
+    assert_all_whole(streams, 350, 600)
+    metrics = server.metrics()
+    assert_nothing_left(metrics)
+    assert metrics["n_preempt_swap_total"] > 0 and metrics["n_preempt_recompute_total"] > 0
+    assert metrics["n_recompute_tokens_total"] > 0
+    assert held <= metrics["preempt_ram_bytes_max"] <= 2**20
+
+
+@pytest.mark.fake
+@pytest.mark.parametrize("preset", PRESETS)
+def test_many_of_all_sizes(servers, preset):
+    """F2, F18: a mixed crowd under pressure: every stream ends as it would have alone."""
+    flags = ["-c", 384, "--parallel", 5, "--kv-unified", "--metrics", "--preempt-preset", preset]
+    server = servers.fake(*flags, env=SLOW)
+    sizes = [(20 + 37 * i % 200, 10 + 53 * i % 150) for i in range(30)]
+    wanted = [GREEDY | {"prompt": prompt_tokens(n, i, fake=True), "n_predict": m} for i, (n, m) in enumerate(sizes)]
+    alone = [server.stream("/completion", body).wait_end() for body in wanted]
+    together = server.streams("/completion", wanted)
+    for (n_prompt, n_predict), mine, ours in zip(sizes, alone, together):
+        assert ours.final()["tokens_predicted"] == mine.final()["tokens_predicted"] == n_predict
+        assert ours.text() == mine.text()
+        assert ours.final()["timings"]["prompt_n"] == n_prompt
+    assert_nothing_left(server.metrics(), preset)

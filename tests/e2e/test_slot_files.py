@@ -124,14 +124,12 @@ def damaged(data: bytes) -> dict[str, bytes]:
         "short": data[:10],
         "half": data[: len(data) // 2],
         "one byte less": data[:-1],
-        "fewer tokens than cells": data[:8] + struct.pack("<I", 50) + data[24 : 24 + 200] + data[12 + 4 * n_words :],
         "more tokens than cells": data[:8] + struct.pack("<I", 150) + data[24 : 28] * 150 + data[12 + 4 * n_words :],
         "another magic": b"\0\0\0\0" + data[4:],
         "another version": data[:4] + struct.pack("<I", 99) + data[8:],
         "too many words": data[:8] + struct.pack("<I", 2**31 - 1) + data[12:],
         "too many tokens": data[:20] + struct.pack("<I", 10**6) + data[24:],
         "negative tokens": data[:20] + struct.pack("<i", -5) + data[24:],
-        "a token of another vocabulary": data[:24] + struct.pack("<i", 2**20) + data[28:],
         "nonsense state": data[: 12 + 4 * n_words] + os.urandom(len(data) - 12 - 4 * n_words),
     }
 
@@ -151,6 +149,22 @@ def test_damaged_files(shared):
     reply = action(shared, 0, "restore", filename="absent.bin")
     assert reply.status == 400 and reply.error["message"].startswith("Unable to restore slot")
     assert shared.ok("/completion", BODY)["tokens_predicted"] == 20
+
+
+def test_cells_beyond_the_tokens_are_given_up(shared):
+    """What the ledger does not count must not be held."""
+    shared.ok("/completion", BODY)
+    action(shared, 0, "save", filename="good.bin")
+    good = (shared.folder / "good.bin").read_bytes()
+    n_words = struct.unpack_from("<I", good, 8)[0]
+    fewer = good[:8] + struct.pack("<I", 50) + good[24 : 24 + 200] + good[12 + 4 * n_words :]
+    (shared.folder / "fewer.bin").write_bytes(fewer)
+    assert action(shared, 0, "restore", filename="fewer.bin").json()["n_restored"] == 50
+    assert shared.metrics()["kv_cache_tokens"] == 50
+    assert shared.ok("/completion", BODY)["timings"]["cache_n"] == 50
+    full = {"prompt": prompt_tokens(1000, 5), "n_predict": 100, "ignore_eos": True, "id_slot": 1}
+    assert shared.ok("/completion", full)["tokens_cached"] == 1023  # nobody ran into a wall that the ledger does not know
+    assert shared.metrics()["n_kv_full_total"] == 0
 
 
 def test_a_file_of_another_model_is_refused(servers, shared, tmp_path):
