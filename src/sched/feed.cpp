@@ -34,7 +34,22 @@ struct Decoded {
     bool all_found_room = true;
 };
 
+/// The more important first, then the older: who is fed does not depend on slots (P2.5).
+void sort_by_importance(Draft& d) {
+    std::sort(d.out.runners.begin(), d.out.runners.end(), [](const Runner& a, const Runner& b) {
+        return a.effective != b.effective ? a.effective > b.effective : a.task < b.task;
+    });
+}
+
+/// All of them in the order of slots; only where they do not all fit the order counts.
 Decoded feed_decoding(Draft& d, Room& room) {
+    Tokens wanted{0};
+    for (const Runner& r : d.out.runners) {
+        wanted += r.decoding ? r.remaining : Tokens{0};
+    }
+    if (!room.holds(wanted) || wanted > d.view.n_batch) {
+        sort_by_importance(d);
+    }
     Decoded done;
     for (const Runner& r : d.out.runners) {
         if (!r.decoding || done.fed + r.remaining > d.view.n_batch) {
@@ -52,14 +67,12 @@ Decoded feed_decoding(Draft& d, Room& room) {
 }
 
 void feed_prompts(Draft& d, Room& room, Tokens budget) {
-    std::sort(d.out.runners.begin(), d.out.runners.end(), [](const Runner& a, const Runner& b) {
-        return a.effective != b.effective ? a.effective > b.effective : a.task < b.task;
-    });
+    if (std::all_of(d.out.runners.begin(), d.out.runners.end(), [](const Runner& r) { return r.decoding; })) {
+        return;
+    }
+    sort_by_importance(d);
     for (const Runner& r : d.out.runners) {
-        if (r.decoding || budget == Tokens{0}) {
-            continue;
-        }
-        Tokens n = std::min(r.remaining, budget);
+        Tokens n = r.decoding ? Tokens{0} : std::min(r.remaining, budget);
         if (room.bounded) {
             n = std::min(n, Tokens{std::max<std::int64_t>(0, room.left.value())});
         }

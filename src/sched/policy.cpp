@@ -6,16 +6,11 @@ namespace kvalet::sched {
 
 namespace {
 
-/// Cells that the published designs leave free beside a sequence that comes back, so that it is not parked
-/// again at once.
-constexpr Tokens kPublishedMargin{8};
-
 Policy published() {
     Policy p;
     p.victim = VictimOrder::smallest;
     p.resume = ResumeOrder::fit;
     p.min_run = Tokens{0};
-    p.resume_margin = kPublishedMargin;
     p.slot_pressure = false;
     return p;
 }
@@ -46,6 +41,7 @@ std::optional<Policy> preset(std::string_view name) {
         p.resume = ResumeOrder::priority;
     } else if (name == "default") {
         p = Policy{};
+        p.smallest_in_tier = true;
     } else if (name != "hybrid") {
         return std::nullopt;
     }

@@ -22,12 +22,15 @@ struct Policy {
     int high_pct = 94;  // watermark only
     int low_pct = 80;   // watermark only
     VictimOrder victim = VictimOrder::priority;
+    /// VictimOrder::priority: in a tier the one with the fewest tokens goes first, not the newest. See
+    /// docs/design/default-preset.md.
+    bool smallest_in_tier = false;
     ResumeOrder resume = ResumeOrder::fair;
     std::int64_t budget_bytes = 8192 * kMiB;  // P3.1; kUnlimited: always swap, 0: always drop
     Tokens min_run{32};                       // P4.3
-    Tokens resume_margin{32};                 // cells that stay free beside one that comes back (P4.4)
-    bool slot_pressure = true;                // P1.6
-    int n_starved = 3;                        // P0 "starved"; also the parks that make one step of promotion
+    Tokens resume_margin{8};  // cells left free beside one that comes back, lest it be parked at once (P4.4)
+    bool slot_pressure = true;  // P1.6
+    int n_starved = 3;          // P0 "starved"; also the parks that make one step of promotion
     /// Prompt tokens fed in one step while another sequence decodes, so that a long prompt never stalls its
     /// tokens.
     Tokens prefill_chunk{64};

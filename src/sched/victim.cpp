@@ -45,19 +45,19 @@ bool candidate(const View& view, const Policy& policy, std::span<const char> mar
 }
 
 /// Smaller is parked first. The last key is the task, so that the order is total (P2.5).
-std::tuple<std::int64_t, std::int64_t, std::int64_t, std::uint64_t> rank(const Resident& r,
-                                                                         const Policy& policy,
-                                                                         bool protected_longest) {
+std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::uint64_t> rank(
+    const Resident& r, const Policy& policy, bool protected_longest) {
     const std::uint64_t newest_first = ~r.task.value();
     switch (policy.victim) {
         case VictimOrder::smallest:
-            return {0, regret(r, policy), r.length.value(), newest_first};
+            return {0, 0, regret(r, policy), r.length.value(), newest_first};
         case VictimOrder::newest:
-            return {0, regret(r, policy), 0, newest_first};
+            return {0, 0, regret(r, policy), 0, newest_first};
         case VictimOrder::priority:
             break;
     }
-    return {effective_priority(r, policy.n_starved), protected_longest ? 1 : 0, regret(r, policy),
+    const std::int64_t length = policy.smallest_in_tier ? r.length.value() : 0;
+    return {effective_priority(r, policy.n_starved), protected_longest ? 1 : 0, regret(r, policy), length,
             newest_first};
 }
 
@@ -67,7 +67,7 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t, std::uint64_t> rank(const R
 //  1. `smallest` and `newest` never take the leader, `priority` never takes the survivor.
 //  2. `priority`: the lowest effective tier first, and in it the longest last.
 //  3. One that is starved, replaying or only just back is passed over while another candidate exists.
-//  4. `smallest`: fewest tokens; `newest` and `priority`: newest task.
+//  4. `smallest`, and `priority` with smallest_in_tier: fewest tokens. All: newest task.
 std::optional<std::size_t> choose_victim(const View& view, const Policy& policy, std::span<const char> marks,
                                          Bytes held, std::optional<TaskId> survivor) {
     const bool tiers = policy.victim == VictimOrder::priority;

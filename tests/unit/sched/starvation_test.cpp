@@ -41,8 +41,8 @@ TEST_P(Starvation, EverythingEndsWithinThreeTimesItsTokens) {
             ASSERT_LE(w.steps(), 3 * tokens) << "seed " << seed;
         }
         ASSERT_EQ(w.wrong, "") << "seed " << seed;
-        for (const auto& [task, b] : w.all()) {
-            ASSERT_EQ(b.state, Being::State::ended) << "seed " << seed << " task " << task;
+        ASSERT_TRUE(w.alive().empty()) << "seed " << seed;
+        for (const auto& [task, b] : w.ended()) {
             ASSERT_FALSE(b.cut) << "seed " << seed << " task " << task << " was cut short";
             ASSERT_LE(b.parks, b.n_predict + 3) << "seed " << seed << " task " << task;
         }
@@ -66,10 +66,12 @@ TEST_P(Starvation, NobodyWaitsBehindAnEndlessQueue) {
             ASSERT_TRUE(w.step());
         }
         ASSERT_EQ(w.wrong, "") << "seed " << seed;
-        for (const auto& [task, b] : w.all()) {
-            const std::int64_t until = b.state == Being::State::ended ? b.went : w.steps();
-            ASSERT_LE(b.longest_park, 3 * kSlots * kMost) << "seed " << seed << " task " << task;
-            ASSERT_LE(until - b.came, 3 * (kSlots + 2) * kMost) << "seed " << seed << " task " << task;
+        for (const auto* list : {&w.alive(), &w.ended()}) {
+            for (const auto& [task, b] : *list) {
+                const std::int64_t until = b.state == Being::State::ended ? b.went : w.steps();
+                ASSERT_LE(b.longest_park, 3 * kSlots * kMost) << "seed " << seed << " task " << task;
+                ASSERT_LE(until - b.came, 3 * (kSlots + 2) * kMost) << "seed " << seed << " task " << task;
+            }
         }
     }
 }

@@ -168,7 +168,7 @@ void World::apply(const sched::Admit& a) {
 
 void World::apply(const sched::Finish& a) {
     all_[a.task.value()].cut = true;
-    end(all_[a.task.value()]);
+    end(a.task.value());
 }
 
 void World::apply(const sched::Feed& a) {
@@ -180,16 +180,18 @@ void World::apply(const sched::Feed& a) {
     ++b.length;
     ++b.run;
     if (b.length - b.n_prompt >= b.n_predict || b.computed + 1 >= view_.pool.value()) {
-        end(b);
+        end(a.task.value());
     }
 }
 
-void World::end(Being& b) {
+void World::end(std::uint64_t task) {
+    Being& b = all_[task];
     b.state = Being::State::ended;
     b.went = steps_;
     if (b.slot != kNoSlot) {
         holders_[static_cast<std::size_t>(b.slot.value())] = 0;
     }
+    ended_.insert(all_.extract(task));
 }
 
 }  // namespace kvalet::test

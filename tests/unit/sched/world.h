@@ -34,10 +34,13 @@ class World {
     /// One step. False when there was nothing to do.
     bool step();
 
-    [[nodiscard]] const Being& operator[](std::uint64_t task) const { return all_.at(task); }
+    [[nodiscard]] const Being& operator[](std::uint64_t task) const {
+        return ended_.contains(task) ? ended_.at(task) : all_.at(task);
+    }
     [[nodiscard]] std::int64_t steps() const { return steps_; }
     [[nodiscard]] std::size_t n_waiting() const;
-    [[nodiscard]] const std::map<std::uint64_t, Being>& all() const { return all_; }
+    [[nodiscard]] const std::map<std::uint64_t, Being>& alive() const { return all_; }
+    [[nodiscard]] const std::map<std::uint64_t, Being>& ended() const { return ended_; }
     /// The first thing that went wrong, or nothing.
     std::string wrong;
 
@@ -53,12 +56,13 @@ class World {
     void apply(const sched::Finish& a);
     void apply(const sched::FailAll&) { wrong = "everybody fails"; }
     void apply(const sched::Feed& a);
-    void end(Being& b);
+    void end(std::uint64_t task);
 
     static constexpr std::int64_t kBytesPerToken = 100;
     sched::Policy policy_;
     std::int32_t n_slots_;
-    std::map<std::uint64_t, Being> all_;
+    std::map<std::uint64_t, Being> all_;  // that live
+    std::map<std::uint64_t, Being> ended_;
     std::vector<std::uint64_t> holders_;  // by slot; 0: idle
     sched::View view_;
     sched::Plan plan_;
