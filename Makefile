@@ -1,5 +1,5 @@
 # The front of the project: every target does the set-up that it needs by itself (scripts/deps.sh). `make help` lists them.
-#   ARGS=...        more flags for `make serve`, or more arguments for pytest in `make test`
+#   ARGS=...        more flags for `make serve`, or more arguments for pytest in `make test` or the script of `make bench`
 #   CMAKE_ARGS=...  build options of libllama, say -DGGML_CUDA=on
 #   KVALET_DEPS=... where the set-up lies (default: ~/.cache/kvalet)
 SHELL := bash
@@ -57,7 +57,7 @@ peer: ## build llama-server to compare with and print its folder
 	@$(deps) ensure peer
 	@$(deps) path peer
 
-bench: ## build the benchmarks and run the comparison of bench/
+bench: ## compare with llama-server, on a quiet machine (BENCH=budgets: another script of bench/)
 	@$(deps) ensure packages libllama model tools
 	@scripts/bench.sh $(ARGS)
 

@@ -143,7 +143,7 @@ def shown(value: float) -> str:
     if math.isnan(value):
         return "–"
     if math.isinf(value):
-        return "no answer in 5 s"
+        return f"no answer in {measure.ANSWER_S} s"
     return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.2f}" if value < 10 else f"{value:.1f}"
 
 

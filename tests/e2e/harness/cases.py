@@ -5,7 +5,8 @@ import dataclasses
 from harness.prompts import prompt_tokens
 
 PROMPT = prompt_tokens(20)
-MESSAGES = [{"role": "user", "content": "some words"}]
+# With a system message, because the model's template makes one up where there is none, and a built-in template does not.
+MESSAGES = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "some words"}]
 FLAGS = ["-c", "1024", "--parallel", "2", "--kv-unified", "--metrics", "-a", "tiny"]
 N_CTX = 1024
 
@@ -70,8 +71,8 @@ def chats() -> list[Case]:
         "progress-stream": {"return_progress": True, "stream": True},
         "timings-stream": {"timings_per_token": True, "stream": True},
         "verbose": {"verbose": True},
-        "parts": {"messages": [{"role": "user", "content": [{"type": "text", "text": "some"}, {"type": "text", "text": "words"}]}]},
-        "system": {"messages": [{"role": "system", "content": "Be short."}, *MESSAGES]},
+        "parts": {"messages": [MESSAGES[0], {"role": "user", "content": [{"type": "text", "text": "some"}, {"type": "text", "text": "words"}]}]},
+        "without system": {"messages": MESSAGES[1:]},
         "prefill": {"messages": [*MESSAGES, {"role": "assistant", "content": "Well"}]},
         "text format": {"response_format": {"type": "text"}},
     }  # fmt: skip
