@@ -1,4 +1,4 @@
-"""Bad input gets its error, the server lives, and others' streams go on (issue 3, "Bad input")."""
+"""Bad input gets its error, the server lives, and others' streams go on."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""One request alone, parked every N tokens, gives the same bytes as without (issue 3: done when 3; P1.4, P9.1, F10).
+"""One request alone, parked every N tokens, gives the same bytes as without (P1.4, P9.1, F10).
 
 In which conditions: default flags (f16 KV); `cache_prompt` false, so that a prompt is computed the same way each time
 whatever the slot held before; always slot 0, so that the cells begin at the same place: with f16 the sums of a prompt

@@ -1,4 +1,4 @@
-"""What a parked stream says (P8, F19, F20, F29; issue 5: done when 1 and 2 as far as they are there)."""
+"""What a parked stream says (P8, F19, F20, F29)."""
 
 import json
 

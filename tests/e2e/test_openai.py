@@ -1,4 +1,4 @@
-"""The official Python client, against a server that parks every third token (issue 3: done when 5; issue 5: 3)."""
+"""The official Python client, against a server that parks every third token."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Chats that do not fit in the pool together all finish (issue 3: done when 2 and 4; F1, F2, F4, F5, F15, F18)."""
+"""Chats that do not fit in the pool together all finish (F1, F2, F4, F5, F15, F18)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Park and unpark by name (P1.5, P7.2 to P7.4; F16, F27; issue 4: done when 4)."""
+"""Park and unpark by name (P1.5, P7.2 to P7.4; F16, F27)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who is more important (P1.6, P2, P7.1; F7; issue 4: done when 3)."""
+"""Who is more important (P1.6, P2, P7.1; F7)."""
 
 import pytest
 

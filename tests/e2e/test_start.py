@@ -1,4 +1,4 @@
-"""Starting, and failing to: one clear line and exit code 1 (issue 3, "Flags"); 503 while the model is loaded."""
+"""Starting, and failing to: one clear line and exit code 1; 503 while the model is loaded."""
 
 import os
 import pathlib

@@ -27,7 +27,7 @@ TEST(Engine, OneRequestGetsItsTokens) {
     h.expect_all_exact();
 }
 
-// F1, done-when 2: four chats that do not fit all finish; each text equals its solo text.
+// F1: four chats that do not fit all finish; each text equals its solo text.
 class EveryPreset : public testing::TestWithParam<std::tuple<const char*, std::int64_t>> {};
 
 TEST_P(EveryPreset, FourChatsThatDoNotFitAllFinish) {
@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(Presets, EveryPreset,
                                                           "priority", "default"),
                                           testing::Values(512, 768)));
 
-// P4.6, done-when 4: each of four may grow to n_ctx - 1.
+// P4.6: each of four may grow to n_ctx - 1.
 TEST_P(EveryPreset, EachOfFourMayFillThePool) {
     Harness h(pool_of(256), config_of(std::get<0>(GetParam())));
     for (Token salt = 1; salt <= 4; ++salt) {
@@ -108,7 +108,7 @@ TEST(Engine, ReplaysLeaveNoTraceInTheClientsCounts) {
     }
 }
 
-// P1.1 and the issue: a long prompt does not stall the tokens of others.
+// P1.1: a long prompt does not stall the tokens of others.
 TEST(Engine, ALongPromptIsFedInChunksWhileOthersDecode) {
     engine::FakeOptions options = pool_of(4096);
     options.n_batch = 2048;

@@ -21,7 +21,7 @@ void keep(Result<engine::ParkReply> r) {
     r.ok() ? void(reply = *r) : void(refusal = r.error());
 }
 
-// Issue 4, done-when 3: whether it comes first or last, it is never parked and ends first.
+// Whether it comes first or last, it is never parked and ends first.
 TEST(Priority, TheImportantOneIsNeverParkedAndEndsFirst) {
     for (const char* preset : {"priority", "default"}) {
         for (const Token place : {1, 4}) {

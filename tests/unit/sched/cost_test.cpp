@@ -1,4 +1,4 @@
-// P1.8, issue 4 done-when 8: when the pool has room the check allocates nothing. Every allocation of this
+// P1.8: when the pool has room the check allocates nothing. Every allocation of this
 // process is counted.
 #include <cstdlib>
 #include <gtest/gtest.h>

@@ -72,7 +72,10 @@ const std::vector<Row> kRows = {
     {"default", "P4.3 one that is just back runs 32 tokens", {{1, 90}, {2, 30}, {3, 20, 0, 1, 31}}, 2},
     {"default", "P4.3 and then is a candidate again", {{1, 90}, {2, 30}, {3, 20, 0, 1, 32}}, 3},
     {"default", "P4.3 unless nothing else can be parked", {{1, 90}, {3, 20, 0, 1, 0}}, 3},
-    {"default", "equal priorities: never the longest, newest", {{1, 40}, {2, 90}, {3, 60}, {4, 50}}, 4},
+    {"default",
+     "equal priorities: never the longest, fewest tokens",
+     {{1, 40}, {2, 90}, {3, 60}, {4, 50}},
+     1},
 };
 
 class Victim : public testing::TestWithParam<Row> {};

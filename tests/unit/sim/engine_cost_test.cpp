@@ -1,4 +1,4 @@
-// P1.8, issue 4 done-when 8, in the engine: what a step does before its plan is carried out (the inbox, the
+// P1.8 in the engine: what a step does before its plan is carried out (the inbox, the
 // view, the plan) allocates nothing while the pool has room. Every allocation of this process is counted.
 #include <cstdlib>
 #include <gtest/gtest.h>

@@ -43,7 +43,6 @@ INSTANTIATE_TEST_SUITE_P(Files, ScenarioFile, testing::ValuesIn(scenario_files()
     return name;
 });
 
-// Issue 4, done-when 2.
 TEST(ScenarioFiles, ThereAreThreeForEachPreset) {
     std::map<std::string, int> n;
     for (const std::string& file : scenario_files()) {
