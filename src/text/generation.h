@@ -1,6 +1,6 @@
 // From logits to text, for one sequence: sampling, grammar, detokenising, stop strings, UTF-8 hold-back. It
 // lives as long as the sequence, also while that is parked, and neither a park nor a replay touches it (P0
-// "parked", unchanged by it).
+// "parked").
 //
 // Thread: one at a time; the engine calls next() of different generations side by side, never of the same
 // one.
