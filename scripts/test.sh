@@ -2,8 +2,8 @@
 # test.sh all|asan|tsan: builds with tests, runs the unit tests (ctest), then the tests of the set-up and those
 # from outside (pytest; tests/scripts and tests/e2e).
 # The last line of it all is "N passed, N failed". Further arguments for pytest: ARGS="-k chat".
-#   all    release; with CI=true (or KVALET_SANITIZE_CHECK=1) the short sanitizer run as well: unit tests without libllama
-#          and the tests from outside on the fake backend, under AddressSanitizer and UndefinedBehaviorSanitizer
+#   all    release; with CI=true (or KVALET_SANITIZE_CHECK=1) the short sanitizer run as well: the unit tests of the rooms
+#          that decide, own memory or own sockets, under AddressSanitizer and UndefinedBehaviorSanitizer
 #   asan   everything under those two
 #   tsan   what does without libllama, under ThreadSanitizer (libllama's OpenMP threads are not instrumented)
 # What needs libllama carries the ctest label "llama"; a test from outside on the fake backend the pytest mark "fake".
@@ -55,13 +55,20 @@ run_sanitized() {
   run_outside "$preset" -m fake
 }
 
+# The short form: what builds in a few minutes. `make test-asan` is the whole.
+short_tests=(sched_test sched_cost_test engine_test sim_test sim_engine_cost_test http_test text_pure_test)
+run_short_asan() {
+  "$here/build.sh" asan "${short_tests[@]}"
+  run_unit asan -R "^($(IFS='|' && echo "${short_tests[*]}"))\$"
+}
+
 run_all() {
   "$here/build.sh" release
   run_unit release
   run_pytest scripts "$repo/tests/scripts"
   # shellcheck disable=SC2086  # ARGS is a list
   run_outside release ${ARGS:-}
-  if [[ ${KVALET_SANITIZE_CHECK:-${CI:-}} =~ ^(1|true)$ ]]; then run_sanitized asan; fi
+  if [[ ${KVALET_SANITIZE_CHECK:-${CI:-}} =~ ^(1|true)$ ]]; then run_short_asan; fi
 }
 
 run_asan() {
