@@ -35,7 +35,7 @@ run_unit() {
 run_pytest() {
   local report=$1 status=0
   shift
-  "$(path_of tools)/bin/python" -m pytest -q -p no:cacheprovider --junitxml="$results/$report-outside.xml" "$@" || status=$?
+  "$(path_of tools)/bin/python" -m pytest -q -p no:cacheprovider --durations=8 --junitxml="$results/$report-outside.xml" "$@" || status=$?
   if ((status == 5)); then say "no test was chosen by: $*"; fi
   if ((status != 0 && status != 5)); then failed=1; fi
 }
