@@ -140,7 +140,9 @@ void Core::carry_out(const sched::Resume& a) {
 void Core::carry_out(const sched::Admit& a) {
     Sequence& s = alive(a.task);
     Slot& slot = slot_at(a.slot);
-    KVALET_ASSERT(slot.sequence == nullptr, "a request was let into a slot that is not free");
+    if (slot.sequence != nullptr) {
+        return;  // whoever was to give it up could neither be copied nor replayed, and stayed
+    }
     Tokens keep{0};
     if (a.keep > Tokens{0}) {
         keep = backend.truncate(slot.id, a.keep);
@@ -157,16 +159,23 @@ void Core::carry_out(const sched::Admit& a) {
     --shared->n_waiting;
     --shared->n_free_slots;
     counters_.prompt_tokens_cached_total += static_cast<std::uint64_t>(keep.value());
-    for (Sequence* other : waiting_) {
-        other->passes += other->task < s.task ? 1 : 0;  // promotion: nobody is passed over for ever
-    }
-    for (Sequence* other : parked_) {
-        other->passes += !other->held && other->task < s.task ? 1 : 0;
-    }
+    promote_those_passed_over(s);
     s.request.outbox->push(Started{slot.id, s.n_prompt, keep});
     if (s.request.return_progress) {
         s.request.outbox->push(Progress{s.n_prompt, keep, keep, 0});
     }
+}
+
+/// A request that a later one overtakes comes a step nearer to it each time, so that nobody is passed over
+/// for ever.
+void Core::promote_those_passed_over(const Sequence& let_in) {
+    for (Sequence* other : waiting_) {
+        other->passes += other->task < let_in.task ? 1 : 0;
+    }
+    for (Sequence* other : parked_) {
+        other->passes += !other->held && other->task < let_in.task ? 1 : 0;
+    }
+    sort_queue();
 }
 
 void Core::carry_out(const sched::Attach& a) {

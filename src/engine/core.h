@@ -60,6 +60,7 @@ class Core {
     // orders.cpp: what came through the inbox, and what time brings
     void drain_inbox();
     void enter_queue(Sequence& s);
+    void sort_queue();
     void cancel(TaskId task);
     void handle(SlotFileOrder& order);
     void handle(ParkOrder& order);
@@ -83,6 +84,7 @@ class Core {
     void carry_out(const sched::Finish& a);
     void carry_out(const sched::FailAll& a);
     void carry_out(const sched::Feed& a);
+    void promote_those_passed_over(const Sequence& let_in);
     void empty_slot(Slot& slot);
 
     // family.cpp: n > 1

@@ -52,12 +52,16 @@ void Core::drain_inbox() {
 }
 
 void Core::enter_queue(Sequence& s) {
-    const auto before = [this](const Sequence* a, const Sequence* b) {
+    waiting_.push_back(&s);
+    sort_queue();
+}
+
+void Core::sort_queue() {
+    std::sort(waiting_.begin(), waiting_.end(), [this](const Sequence* a, const Sequence* b) {
         const auto pa = effective_priority(*a);
         const auto pb = effective_priority(*b);
         return pa != pb ? pa > pb : a->task < b->task;
-    };
-    waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), &s, before), &s);
+    });
 }
 
 void Core::cancel(TaskId task) {
@@ -168,11 +172,11 @@ void Core::handle(ParkOrder& order) {
             enter_queue(*s);
         }
     } else if (order.action == ParkAction::unpark) {  // 3.
-        if (!s->held) {
+        if (!s->held && !s->park_asked) {
             return order.done(invalid("The request is not parked by a client"));
         }
-        s->held = false;
-    } else {  // 4.
+        s->held = s->park_asked = false;  // a park that was asked for just now is taken back
+    } else {                              // 4.
         if (!config.policy.preempt || !config.unified) {
             return order.done(make_error(ErrorKind::not_supported,
                                          "Parking needs a unified KV pool and preemption switched on"));

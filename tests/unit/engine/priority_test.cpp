@@ -166,6 +166,47 @@ TEST(Park, EndsAfterItsTime) {
     h.expect_all_exact();
 }
 
+// Both orders come in one step: the park must not hold for ever what was unparked at once.
+TEST(Park, TakenBackBeforeItWasCarriedOut) {
+    Harness h(pool_of(512), config_of("default"));
+    h.ask({.n_prompt = 64, .n_predict = 50});
+    h.step();
+    std::optional<Error> of_the_park;
+    h.engine().park_request("id-0", [&of_the_park](Result<engine::ParkReply> r) {
+        of_the_park = r.ok() ? std::nullopt : std::optional(r.error());
+    });
+    h.engine().unpark_request("id-0", keep);
+    h.run();
+    EXPECT_TRUE(reply.has_value());
+    ASSERT_TRUE(of_the_park.has_value());
+    EXPECT_EQ(of_the_park->kind, ErrorKind::invalid_request);
+    h.expect_all_exact();
+    EXPECT_EQ(h.parks.size(), 0U);
+}
+
+// Promotion counts in the queue at once: the overtaken one goes before a later request of the priority it has
+// reached.
+TEST(Priority, AnOvertakenRequestMovesUpInTheQueue) {
+    engine::FakeOptions options = pool_of(512);
+    options.n_slots = 1;
+    Harness h(options, config_of("default"));
+    h.ask({.n_prompt = 16, .n_predict = 5, .priority = 1, .salt = 2});
+    Client& humble = h.ask({.n_prompt = 16, .n_predict = 5, .priority = 0, .salt = 1});
+    for (Token i = 0; i < 8; ++i) {
+        h.ask({.n_prompt = 16, .n_predict = 5, .priority = 1, .salt = 3});
+    }
+    std::size_t n_before = 0;
+    while (!humble.finished) {
+        ASSERT_TRUE(h.step());
+    }
+    for (const auto& c : h.clients) {
+        n_before += c->finished && c.get() != &humble ? 1U : 0U;
+    }
+    EXPECT_EQ(n_before, 4U) << "the first, and three that overtook it";
+    h.run();
+    h.expect_all_exact();
+}
+
 TEST(Park, NeedsPreemption) {
     engine::EngineConfig config = config_of("default");
     config.policy.preempt = false;
