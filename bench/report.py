@@ -7,6 +7,7 @@ import platform
 import re
 import subprocess
 import sys
+import time
 
 REPO = pathlib.Path(__file__).parents[1]
 REPORT = REPO / "docs" / "benchmarks.md"
@@ -68,9 +69,24 @@ def write_section(name: str, title: str, text: str) -> None:
     print(f"\nwritten to {REPORT.relative_to(REPO)}", flush=True)
 
 
+def busy_share(seconds: float) -> float:
+    """Share of the processors' time that somebody used meanwhile; 0 where the kernel does not say."""
+
+    def ticks() -> tuple[int, int]:
+        values = [int(value) for value in pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
+        return sum(values), values[3] + values[4]  # all, idle
+
+    if not pathlib.Path("/proc/stat").exists():
+        return 0
+    total, idle = ticks()
+    time.sleep(seconds)
+    total_after, idle_after = ticks()
+    return 1 - (idle_after - idle) / max(1, total_after - total)
+
+
 def load_warning() -> str:
     """A sentence when the machine has other things to do; measured figures are worth little then."""
-    load = os.getloadavg()[0]
-    if load < 0.5:
+    busy = busy_share(3)
+    if busy < 0.05:
         return ""
-    return f"The machine was not quiet when this began (load {load:.1f})."
+    return f"The machine was not quiet when this began: {100 * busy:.0f} % of its processors were in use."
