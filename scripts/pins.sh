@@ -15,12 +15,12 @@ readonly test_packages="openai==3.57.0 pytest==9.2.0 pytest-timeout==2.4.0 reque
 readonly tiny_packages="gguf==0.19.0 numpy==2.2.6"
 
 # libllama is compiled for the processor at hand: its instruction sets are part of the key, so that a cache that came
-# along from another machine is not run into an illegal instruction.
+# along from another machine is not run into an illegal instruction. AMX is not among them: see without_amx in deps.sh.
 processor_features() {
   uname -sm
   if [[ -r /proc/cpuinfo ]]; then
     grep -m 1 -E '^(flags|Features)' /proc/cpuinfo | tr ' ' '\n' |
-      grep -E '^(sse|ssse|avx|amx|fma|f16c|bmi|asimd|sve|i8mm|bf16)' | LC_ALL=C sort || true
+      grep -E '^(sse|ssse|avx|fma|f16c|bmi|asimd|sve|i8mm|bf16)' | LC_ALL=C sort || true
   fi
 }
 
