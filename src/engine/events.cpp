@@ -13,6 +13,7 @@ void Outbox::push(Event event) {
         const std::lock_guard lock(mutex_);
         was_empty = events_.empty();
         events_.push_back(std::move(event));
+        full_ = full_ || events_.size() >= capacity_;
     }
     arrived_.notify_one();
     if (was_empty && notify_) {
@@ -22,7 +23,7 @@ void Outbox::push(Event event) {
 
 bool Outbox::room() const {
     const std::lock_guard lock(mutex_);
-    return events_.size() < capacity_;
+    return !full_;
 }
 
 std::optional<Event> Outbox::try_pop() {
@@ -33,11 +34,12 @@ std::optional<Event> Outbox::try_pop() {
         if (events_.empty()) {
             return std::nullopt;
         }
-        if (events_.size() == capacity_) {
-            room_again = on_room_;
-        }
         event = std::move(events_.front());
         events_.pop_front();
+        if (full_ && events_.size() <= capacity_ / 2) {
+            full_ = false;
+            room_again = on_room_;
+        }
     }
     if (room_again) {
         room_again();

@@ -79,7 +79,8 @@ using Event = std::variant<Started, Progress, TokenOut, ParkedNotice, ResumedNot
 
 /// Events on their way from the engine thread to one reader. The engine asks room() before it decodes for the
 /// sequence, so a slow reader holds up nobody else and costs bounded memory; notices and the last event are
-/// always taken.
+/// always taken. A box that was full has room again when it is half empty: its sequence may be parked
+/// meanwhile, and is not brought back for every single token.
 class Outbox {
   public:
     /// Tokens that may wait for the reader before its sequence is held back.
@@ -98,8 +99,8 @@ class Outbox {
     /// Reader that may block (tests, tools): waits for the next event.
     [[nodiscard]] Event wait_pop();
 
-    /// Called (reader's thread) when the box was full and has room again: the engine may be asleep. Set
-    /// before submit.
+    /// Called (reader's thread) when the box was full and has room again: the engine may be asleep, or the
+    /// sequence parked. Set before submit.
     void on_room(std::function<void()> callback);
 
   private:
@@ -109,6 +110,7 @@ class Outbox {
     std::function<void()> notify_;
     std::function<void()> on_room_;
     std::size_t capacity_;
+    bool full_ = false;
 };
 
 }  // namespace kvalet::engine

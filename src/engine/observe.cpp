@@ -50,7 +50,7 @@ sched::Parked parked_of(const Sequence& s) {
     p.computed = s.most_computed();
     p.stored = s.state() == SequenceState::swapped ? s.computed : Tokens{0};
     p.mode = s.state() == SequenceState::swapped ? sched::ParkMode::swap : sched::ParkMode::drop;
-    p.held = s.held;
+    p.held = s.held || !s.request.outbox->room();
     return p;
 }
 

@@ -67,6 +67,10 @@ void Core::publish(bool always) {
     for (std::size_t i = 0; i < std::min(waiting_.size(), Snapshot::kMaxListedWaiting); ++i) {
         snap->waiting.push_back(info_of(*waiting_[i]));
     }
+    snap->queue.reserve(waiting_.size());
+    for (const Sequence* s : waiting_) {
+        snap->queue.push_back(s->task);
+    }
     for (const Sequence* s : parked_) {
         if (s->slot == kNoSlot) {
             snap->parked_without_slot.push_back(info_of(*s));

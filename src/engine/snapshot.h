@@ -107,6 +107,7 @@ struct Snapshot {
     std::uint32_t n_deferred = 0;  // waiting
     std::vector<SlotInfo> slots;
     std::vector<SequenceInfo> waiting;  // the head of the queue, at most kMaxListedWaiting
+    std::vector<TaskId> queue;          // all of it
     std::vector<SequenceInfo> parked_without_slot;
     Counters counters;
     Histograms histograms;

@@ -51,6 +51,7 @@ void make_room(Draft& d);       // park.cpp: P1.2, P1.3, P2
 void order_parked(Draft& d);    // resume.cpp: who may come back, first first, into out.order (P4.2)
 void bring_back(Draft& d, std::int32_t tier);  // resume.cpp: P4, those of this effective priority and above
 void let_in(Draft& d);                         // admit.cpp: P1.6 and the queue
+void park_one_not_read(Draft& d);              // park.cpp: a resident that its reader holds up
 void feed(Draft& d);                           // feed.cpp
 
 }  // namespace kvalet::sched

@@ -7,6 +7,11 @@ namespace kvalet::sched {
 
 namespace {
 
+/// Parked after room was made for the step, for the good of others.
+bool leaves_later(const Park& park) {
+    return park.reason == ParkReason::priority || park.reason == ParkReason::slow_reader;
+}
+
 /// The state after the parks that were asked for, and after those for room: P1.2 looks at the residents that
 /// stay then. Parks by priority come later and make room for others.
 class Room {
@@ -15,7 +20,7 @@ class Room {
 
     [[nodiscard]] bool stays(std::size_t i) const {
         const Park* park = r_.residents[i].park;
-        return park == nullptr || park->reason == ParkReason::priority;
+        return park == nullptr || leaves_later(*park);
     }
 
     /// P1.1 and P1.2, written down once more: whether the step of those fits for whom `runs(i)` holds.
@@ -61,6 +66,41 @@ class Room {
     const View& view_;
 };
 
+bool somebody_waits(const Reading& r) {
+    for (std::size_t i = 0; i < r.view.parked.size(); ++i) {
+        if (!r.view.parked[i].held && !r.parked[i].back && !r.parked[i].ends) {
+            return true;
+        }
+    }
+    for (std::size_t i = 0; i < r.view.waiting.size(); ++i) {
+        if (!r.waiting[i].back) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Whoever computes nothing because its reader is behind makes way for those who wait, one in each step.
+void judge_slow_readers(Reading& r) {
+    std::size_t n_left = 0;
+    TaskId in_the_way;
+    bool any = false;
+    for (std::size_t i = 0; i < r.view.residents.size(); ++i) {
+        const Resident& s = r.view.residents[i];
+        const Park* park = r.residents[i].park;
+        n_left += park != nullptr && park->reason == ParkReason::slow_reader ? 1U : 0U;
+        if (r.stays(i) && s.blocked && s.can_drop && !s.family) {
+            in_the_way = s.task;
+            any = true;
+        }
+    }
+    if (n_left > 1) {
+        r.fault("more than one slow reader's was parked at once");
+    }
+    r.expect(!any || n_left == 1 || !r.preempts() || !somebody_waits(r), in_the_way,
+             "its reader is behind, and it stands in the way of those who wait");
+}
+
 /// P1.4, P1.5, and each reason where it belongs.
 void judge_reasons(Reading& r) {
     const bool watermark = r.policy.trigger == Trigger::watermark;
@@ -87,6 +127,8 @@ void judge_reasons(Reading& r) {
                     return s.park_asked;
                 case ParkReason::forced:
                     return s.park_forced && !s.park_asked;
+                case ParkReason::slow_reader:
+                    return !left_first && s.blocked && !s.family && somebody_waits(r);
             }
             return false;
         }();
@@ -141,8 +183,11 @@ const Resident* protected_one(const Reading& r) {
     const Resident* best = nullptr;
     for (const Resident& s : r.view.residents) {
         const Park* park = r.residents[static_cast<std::size_t>(&s - r.view.residents.data())].park;
-        if (park != nullptr && !is_for_room(*park) && park->reason != ParkReason::priority) {
+        if (park != nullptr && !is_for_room(*park) && !leaves_later(*park)) {
             continue;  // it left before
+        }
+        if (s.blocked) {
+            continue;  // its reader holds it up: it leads nothing and outlives nobody
         }
         if (r.policy.victim == VictimOrder::priority) {
             best = s.task == r.view.survivor ? &s : best;
@@ -156,7 +201,7 @@ const Resident* protected_one(const Reading& r) {
             const Park* park = r.residents[static_cast<std::size_t>(&s - r.view.residents.data())].park;
             const bool left = park != nullptr && (park->reason == ParkReason::explicit_park ||
                                                   park->reason == ParkReason::forced);
-            if (!left && s.priority > best->priority) {
+            if (!left && !s.blocked && s.priority > best->priority) {
                 return nullptr;
             }
         }
@@ -217,7 +262,11 @@ void judge_survivor(Reading& r) {
             const Park* park = std::get_if<Park>(&a);
             return park != nullptr && is_for_room(*park);
         });
-        if (parks && r.policy.victim == VictimOrder::priority) {
+        bool anybody = false;
+        for (std::size_t i = 0; i < r.view.residents.size(); ++i) {
+            anybody |= r.stays(i);
+        }
+        if (parks && anybody && r.policy.victim == VictimOrder::priority) {
             r.fault("nobody survives (P2.3)");
         }
         return;
@@ -235,6 +284,7 @@ void judge_parks(Reading& r) {
     if (r.view.unified) {
         judge_room(r);
         judge_protection(r);
+        judge_slow_readers(r);
     }
     judge_ends(r);
     judge_survivor(r);

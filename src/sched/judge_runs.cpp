@@ -19,7 +19,7 @@ class Promises {
         limit_ = Cells{view_.pool.value() * percent / 100};
         for (std::size_t i = 0; i < view_.residents.size(); ++i) {
             const Resident& s = view_.residents[i];
-            if (r.stays(i)) {
+            if (here(i)) {
                 sum_ += promise_of(s);
                 ++company_;
             }
@@ -43,7 +43,7 @@ class Promises {
         Cells below{0};
         for (std::size_t i = 0; i < view_.residents.size(); ++i) {
             const Resident& s = view_.residents[i];
-            const bool lower = r_.stays(i) && !s.family && r_.effective(s) < r_.effective(w);
+            const bool lower = here(i) && !s.family && r_.effective(s) < r_.effective(w);
             below += lower && r_.policy.victim == VictimOrder::priority ? promise_of(s) : Cells{0};
         }
         const bool fits = company_ == 0 || !r_.preempts() || sum_ + need <= limit_ + below;
@@ -55,6 +55,11 @@ class Promises {
     [[nodiscard]] std::size_t company() const { return company_; }
 
   private:
+    /// One that makes way because its reader is behind leaves last: its place is for the next step.
+    [[nodiscard]] bool here(std::size_t i) const {
+        const Park* park = r_.residents[i].park;
+        return r_.stays(i) || (park != nullptr && park->reason == ParkReason::slow_reader);
+    }
     /// What it holds and all that it is sure to need: the rest of what it has to compute, and a first token.
     [[nodiscard]] static Cells promise_of(const Resident& s) {
         return s.cells + cells_of(remaining(s) + s.draft + Tokens{s.length == s.n_prompt ? 1 : 0});

@@ -1,5 +1,6 @@
 // Stages 1 and 2 of a plan: the parks that were asked for, and room for the coming step.
 #include <algorithm>
+#include <tuple>
 
 #include "sched/draft.h"
 #include "sched/mechanism.h"
@@ -113,6 +114,49 @@ void make_room(Draft& d) {
     std::vector<std::size_t> victims;  // 3.
     mark_victims(d, victims);
     park_all(d, victims);
+}
+
+namespace {
+
+/// Somebody who is neither held nor served by this plan.
+bool somebody_waits(const Draft& d) {
+    for (std::size_t i = 0; i < d.view.parked.size(); ++i) {
+        if (!d.view.parked[i].held && d.out.parked_marks[i] != kLeaves) {
+            return true;
+        }
+    }
+    const auto n_let_in = std::count_if(d.out.actions.begin(), d.out.actions.end(),
+                                        [](const Action& a) { return std::holds_alternative<Admit>(a); });
+    return static_cast<std::size_t>(n_let_in) < d.view.waiting.size();
+}
+
+}  // namespace
+
+// A resident whose reader is behind computes nothing, yet holds cells and a slot. While somebody waits for
+// these it is parked, and it is held until it is read again:
+//  1. the least important first;
+//  2. then the one that frees the most;
+//  3. then the newest. One in a step is enough: the next step sees whether it was.
+void park_one_not_read(Draft& d) {
+    if (!d.policy.preempt || !d.view.unified) {
+        return;
+    }
+    const auto rank = [&d](const Resident& r) {
+        return std::tuple(d.effective(r), -r.cells.value(), ~r.task.value());
+    };
+    std::optional<std::size_t> first;
+    for (std::size_t i = 0; i < d.view.residents.size(); ++i) {
+        const Resident& r = d.view.residents[i];
+        const bool may = r.blocked && !r.family && d.out.resident_marks[i] == kStays;
+        if (may && mechanism_for(r, d.policy, d.held) &&
+            (!first || rank(r) < rank(d.view.residents[*first]))) {
+            first = i;
+        }
+    }
+    if (first && somebody_waits(d)) {
+        const auto mode = mechanism_for(d.view.residents[*first], d.policy, d.held);
+        d.park(*first, *mode, ParkReason::slow_reader);
+    }
 }
 
 std::optional<Park> one_more_victim(const View& view, const Policy& policy) {

@@ -131,9 +131,10 @@ void plan_into(const View& view, const Policy& policy, Plan& out) {
     bring_back(d, tier_of_queue(d));                          // 3.
     let_in(d);                                                // 4.
     bring_back(d, std::numeric_limits<std::int32_t>::min());  // 5.
-    feed(d);                                                  // 6.
+    park_one_not_read(d);                                     // 6.
+    feed(d);                                                  // 7.
     if (out.actions.empty() && view.unified) {
-        end_a_wedge(d);  // 7.
+        end_a_wedge(d);  // 8.
     }
     out.survivor = pressure_lasts(d) ? choose_survivor(view, policy, out.resident_marks) : std::nullopt;
 }

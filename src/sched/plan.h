@@ -90,8 +90,9 @@ struct Plan {
 ///     are as important as the head of the queue;
 ///  4. waiting requests that get a slot (and P1.6);
 ///  5. the other parked ones, into what 4 left;
-///  6. who computes how many tokens;
-///  7. if all this is nothing although somebody wants to go on: what cannot fit ends.
+///  6. one that computes nothing because its reader is behind leaves, if somebody still waits for its place;
+///  7. who computes how many tokens;
+///  8. if all this is nothing although somebody wants to go on: what cannot fit ends.
 /// The same view and policy always give the same plan.
 void plan_into(const View& view, const Policy& policy, Plan& out);
 [[nodiscard]] Plan plan(const View& view, const Policy& policy);

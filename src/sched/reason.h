@@ -10,8 +10,8 @@ namespace kvalet::sched {
 
 enum class ParkMode : std::uint8_t { swap, drop };
 
-enum class ParkReason : std::uint8_t { kv_full, watermark, priority, explicit_park, forced };
-constexpr std::size_t kParkReasons = 5;
+enum class ParkReason : std::uint8_t { kv_full, watermark, priority, explicit_park, forced, slow_reader };
+constexpr std::size_t kParkReasons = 6;
 
 /// "swap", "recompute" (what P6.2 calls a drop).
 [[nodiscard]] constexpr std::string_view name_of(ParkMode mode) {
@@ -19,8 +19,8 @@ constexpr std::size_t kParkReasons = 5;
 }
 
 [[nodiscard]] constexpr std::string_view name_of(ParkReason reason) {
-    constexpr std::string_view names[kParkReasons] = {"kv_full", "watermark", "priority", "explicit",
-                                                      "forced"};
+    constexpr std::string_view names[kParkReasons] = {"kv_full",  "watermark", "priority",
+                                                      "explicit", "forced",    "slow_reader"};
     return names[static_cast<std::size_t>(reason)];
 }
 

@@ -1,6 +1,7 @@
 #include "sched/victim.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 #include "sched/mechanism.h"
@@ -19,13 +20,14 @@ int regret(const Resident& r, const Policy& policy) {
     return (starved ? 4 : 0) + (replaying ? 2 : 0) + (fresh ? 1 : 0);
 }
 
-/// The longest of those in `tier` (all tiers with nothing), the oldest of equals: the leader.
+/// The longest of those in `tier` (all tiers with nothing), the oldest of equals: the leader. One that its
+/// reader holds up leads nothing.
 std::optional<std::size_t> longest(const View& view, const Policy& policy, std::span<const char> marks,
                                    std::optional<std::int32_t> tier) {
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i < view.residents.size(); ++i) {
         const Resident& r = view.residents[i];
-        if (marks[i] != kStays || (tier && effective_priority(r, policy.n_starved) != *tier)) {
+        if (marks[i] != kStays || r.blocked || (tier && effective_priority(r, policy.n_starved) != *tier)) {
             continue;
         }
         if (!best || r.length > view.residents[*best].length ||
@@ -45,19 +47,24 @@ bool candidate(const View& view, const Policy& policy, std::span<const char> mar
 }
 
 /// Smaller is parked first. The last key is the task, so that the order is total (P2.5).
-std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::uint64_t> rank(
+std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::uint64_t> rank(
     const Resident& r, const Policy& policy, bool protected_longest) {
     const std::uint64_t newest_first = ~r.task.value();
+    const int runs = r.blocked ? 0 : 1;
     switch (policy.victim) {
         case VictimOrder::smallest:
-            return {0, 0, regret(r, policy), r.length.value(), newest_first};
+            return {runs, 0, 0, regret(r, policy), r.length.value(), newest_first};
         case VictimOrder::newest:
-            return {0, 0, regret(r, policy), 0, newest_first};
+            return {runs, 0, 0, regret(r, policy), 0, newest_first};
         case VictimOrder::priority:
             break;
     }
     const std::int64_t length = policy.smallest_in_tier ? r.length.value() : 0;
-    return {effective_priority(r, policy.n_starved), protected_longest ? 1 : 0, regret(r, policy), length,
+    return {runs,
+            effective_priority(r, policy.n_starved),
+            protected_longest ? 1 : 0,
+            regret(r, policy),
+            length,
             newest_first};
 }
 
@@ -65,9 +72,10 @@ std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::uint64_t
 
 // The order of victims:
 //  1. `smallest` and `newest` never take the leader, `priority` never takes the survivor.
-//  2. `priority`: the lowest effective tier first, and in it the longest last.
-//  3. One that is starved, replaying or only just back is passed over while another candidate exists.
-//  4. `smallest`, and `priority` with smallest_in_tier: fewest tokens. All: newest task.
+//  2. One that its own reader holds up goes first: it loses nothing.
+//  3. `priority`: the lowest effective tier first, and in it the longest last.
+//  4. One that is starved, replaying or only just back is passed over while another candidate exists.
+//  5. `smallest`, and `priority` with smallest_in_tier: fewest tokens. All: newest task.
 std::optional<std::size_t> choose_victim(const View& view, const Policy& policy, std::span<const char> marks,
                                          Bytes held, std::optional<TaskId> survivor) {
     const bool tiers = policy.victim == VictimOrder::priority;
@@ -111,21 +119,23 @@ std::optional<TaskId> choose_survivor(const View& view, const Policy& policy, st
     }
     const auto better = [&](const Resident& a, const Resident& b) {
         const auto key = [&](const Resident& r) {
-            return std::tuple(effective_priority(r, policy.n_starved), r.length, ~r.task.value());
+            return std::tuple(!r.blocked, effective_priority(r, policy.n_starved), r.length, ~r.task.value());
         };
         return key(a) > key(b);
     };
     const Resident* best = nullptr;
     const Resident* kept = nullptr;
-    std::int32_t highest = 0;
+    std::int32_t highest = std::numeric_limits<std::int32_t>::min();
     for (std::size_t i = 0; i < view.residents.size(); ++i) {
         const Resident& r = view.residents[i];
         if (marks[i] != kStays) {
             continue;
         }
-        highest = best == nullptr ? r.priority : std::max(highest, r.priority);
+        if (!r.blocked) {
+            highest = std::max(highest, r.priority);
+            kept = r.task == view.survivor ? &r : kept;
+        }
         best = best == nullptr || better(r, *best) ? &r : best;
-        kept = r.task == view.survivor ? &r : kept;
     }
     if (kept != nullptr && kept->priority >= highest) {
         return kept->task;

@@ -24,8 +24,8 @@ namespace kvalet::sched {
                                                                std::optional<TaskId> survivor);
 
 /// P2.3. Who keeps running while pressure lasts: the one chosen before, unless it is gone or a resident of
-/// higher priority is there; else the highest effective tier, then the longest, then the oldest. Only for
-/// VictimOrder::priority.
+/// higher priority is there; else the highest effective tier, then the longest, then the oldest. One that its
+/// reader holds up is no survivor while another is there. Only for VictimOrder::priority.
 [[nodiscard]] std::optional<TaskId> choose_survivor(const View& view, const Policy& policy,
                                                     std::span<const char> marks);
 

@@ -55,7 +55,7 @@ struct Parked {
     Tokens stored;    // tokens whose KV its snapshot brings back; 0 when dropped
     Tokens draft;
     ParkMode mode = ParkMode::swap;
-    bool held = false;  // parked by a client: no candidate before unpark (P7.3)
+    bool held = false;  // no candidate yet: parked by a client (P7.3), or its reader is behind
 };
 
 /// The head of the queue of those that never ran. Heads only: one for each idle slot and one more.

@@ -291,6 +291,59 @@ TEST(Engine, ASlowReaderHoldsUpNobodyElse) {
     h.expect_all_exact();
 }
 
+// One that nobody reads makes way for those who wait, and loses nothing.
+TEST(Engine, ASlowReaderIsParkedForOthersAndComesBackWhenItIsRead) {
+    for (const char* preset : {"swap", "recompute", "watermark", "priority", "default"}) {
+        engine::FakeOptions options = pool_of(700);
+        options.n_slots = 2;
+        Harness h(options, config_of(preset));
+        Client& slow = h.ask({.n_prompt = 8, .n_predict = 500, .salt = 1});
+        slow.reads = false;
+        h.run();
+        EXPECT_TRUE(h.parks.empty()) << "nobody waits";
+        for (Token salt = 2; salt < 6; ++salt) {
+            h.ask({.n_prompt = 200, .n_predict = 300, .salt = salt});
+        }
+        h.run();
+        for (std::size_t i = 1; i < h.clients.size(); ++i) {
+            EXPECT_TRUE(h.clients[i]->finished.has_value()) << preset;
+        }
+        ASSERT_FALSE(h.parks.empty());
+        EXPECT_EQ(h.parks.front().reason, sched::ParkReason::slow_reader);
+        EXPECT_EQ(h.snapshot().n_preempted, 1U) << "held until it is read";
+        slow.reads = true;
+        h.read_all();
+        h.run();
+        h.expect_all_exact();
+    }
+}
+
+// A reader that takes one token now and then is not brought back for each of them.
+TEST(Engine, ASlowReaderComesBackWhenHalfOfItsTokensAreRead) {
+    engine::FakeOptions options = pool_of(700);
+    options.n_slots = 2;
+    Harness h(options, config_of("default"));
+    Client& slow = h.ask({.n_prompt = 8, .n_predict = 500, .salt = 1});
+    slow.reads = false;
+    h.run();
+    h.ask({.n_prompt = 300, .n_predict = 300, .salt = 2});
+    h.ask({.n_prompt = 300, .n_predict = 300, .salt = 3});
+    h.ask({.n_prompt = 300, .n_predict = 300, .salt = 4});
+    h.run();
+    ASSERT_EQ(h.parks.size(), 1U + static_cast<std::size_t>(h.snapshot().counters.n_resume_total));
+    const std::size_t resumes = h.resumes.size();
+    for (std::size_t i = 0; i < engine::Outbox::kDefaultCapacity / 2 - 2; ++i) {
+        ASSERT_TRUE(slow.outbox->try_pop().has_value());
+        h.run();
+        ASSERT_EQ(h.resumes.size(), resumes) << i;
+    }
+    for (int i = 0; i < 5; ++i) {
+        (void)slow.outbox->try_pop();
+    }
+    h.run();
+    EXPECT_EQ(h.resumes.size(), resumes + 1);
+}
+
 TEST(Engine, DrainRefusesNewWorkAndFinishesTheRest) {
     // Nobody reads while it runs: less than an outbox holds.
     Harness h(pool_of(300), config_of("default"));

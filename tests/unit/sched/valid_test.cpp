@@ -86,8 +86,9 @@ struct Alter {
         b.gives_up_slot = !a.gives_up_slot;
         tally.judge("park: slot or not", s, with(plan, i, b));
         const sched::Resident& r = *find_resident(s.view, a.task);
-        for (const ParkReason reason : {ParkReason::kv_full, ParkReason::watermark, ParkReason::priority,
-                                        ParkReason::explicit_park, ParkReason::forced}) {
+        for (const ParkReason reason :
+             {ParkReason::kv_full, ParkReason::watermark, ParkReason::priority, ParkReason::explicit_park,
+              ParkReason::forced, ParkReason::slow_reader}) {
             b = a;
             b.reason = reason;
             if (reason != a.reason && r.can_drop) {  // else it may have stayed for want of budget
@@ -134,8 +135,9 @@ void add_what_does_not_belong(Tally& tally, const Situation& s, const Plan& plan
         tally.judge("add: fail all", s, plus(plan, sched::FailAll{}));
     }
     for (const sched::Resident& r : s.view.residents) {
-        for (const ParkReason reason : {ParkReason::kv_full, ParkReason::watermark, ParkReason::priority,
-                                        ParkReason::explicit_park, ParkReason::forced}) {
+        for (const ParkReason reason :
+             {ParkReason::kv_full, ParkReason::watermark, ParkReason::priority, ParkReason::explicit_park,
+              ParkReason::forced, ParkReason::slow_reader}) {
             tally.judge("add: park", s, plus(plan, Park{r.task, ParkMode::drop, reason, false}));
         }
         tally.judge("add: finish", s, plus(plan, Finish{r.task}));
@@ -165,9 +167,10 @@ bool may_be_missing(const Action& a, const Situation& s, const Plan& plan) {
         return true;
     }
     if (const auto* park = std::get_if<Park>(&a)) {
-        // Asked for, but it may not have fitted the budget.
-        const bool asked = park->reason == ParkReason::explicit_park || park->reason == ParkReason::forced;
-        return asked && !find_resident(s.view, park->task)->can_drop;
+        // Called for, but it may not have fitted the budget.
+        const bool called_for = park->reason == ParkReason::explicit_park ||
+                                park->reason == ParkReason::forced || park->reason == ParkReason::slow_reader;
+        return called_for && !find_resident(s.view, park->task)->can_drop;
     }
     const auto fed = [&plan](TaskId task) {
         for (const Action& x : plan.actions) {
