@@ -1,5 +1,6 @@
 #include "api/completion.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -139,17 +140,19 @@ Status Completion::make_requests(CompletionJob job, std::vector<engine::Request>
         for (const std::shared_ptr<engine::Outbox>& outbox : outboxes_) {
             sources.emplace_back([outbox] { return outbox->try_pop(); });
         }
-        stream_.emplace(context_, std::move(sources));
+        stream_.emplace(context_, std::move(sources), [this] { return place_in_queue(); });
     }
     return Unit{};
 }
 
 void Completion::submit(std::vector<engine::Request> requests) {
+    bool all_taken = true;
     for (engine::Request& request : requests) {
         Result<TaskId> task = room_->engine->submit(std::move(request));
         if (!task.ok()) {
             exchange_->post(
                 [self = shared_from_this(), error = task.error()] { self->on_submit_failed(error); });
+            all_taken = false;
             break;
         }
         const std::lock_guard lock(mutex_);
@@ -157,6 +160,9 @@ void Completion::submit(std::vector<engine::Request> requests) {
         if (aborted_) {
             break;
         }
+    }
+    if (all_taken) {
+        expect_a_wait();  // what is wrong with the request is known by now, and has had its status
     }
     const std::lock_guard lock(mutex_);
     submitted_ = true;
@@ -167,6 +173,16 @@ void Completion::submit(std::vector<engine::Request> requests) {
         }
         outboxes_.clear();
         stream_.reset();
+    }
+}
+
+void Completion::expect_a_wait() {
+    const ApiConfig& config = room_->config;
+    const bool streams = context_.params.stream;
+    if (streams ? context_.params.sse_notices != SseNotices::off : config.http_keepalive_body) {
+        const auto delay = streams ? config.queue_notice_delay : config.body_keepalive_interval;
+        exchange_->call_at(std::chrono::steady_clock::now() + delay,
+                           [self = shared_from_this()] { self->on_long_wait(); });
     }
 }
 
@@ -210,14 +226,43 @@ void Completion::on_events() {
     } else if (opened_) {
         exchange_->wake();
     } else {
-        open_stream();
+        open_stream(false);
     }
 }
 
-void Completion::open_stream() {
-    switch (stream_->open(std::chrono::steady_clock::now())) {
+/// Nothing has been said of the request for a while: the reply begins all the same, with a sign of life.
+void Completion::on_long_wait() {
+    if (ended_ || opened_) {
+        return;
+    }
+    if (stream_) {
+        open_stream(true);
+        return;
+    }
+    waiting_body_ = std::make_shared<WaitingBody>(room_->config.body_keepalive_interval);
+    http::Reply reply = json_reply({});
+    reply.stream = waiting_body_;
+    exchange_->send(with_id(std::move(reply)));
+}
+
+std::optional<std::size_t> Completion::place_in_queue() {
+    const std::lock_guard lock(mutex_);
+    const auto snapshot = room_->engine->snapshot();
+    const auto place =
+        std::find_first_of(snapshot->queue.begin(), snapshot->queue.end(), tasks_.begin(), tasks_.end());
+    return place == snapshot->queue.end() ? std::nullopt
+                                          : std::optional<std::size_t>(place - snapshot->queue.begin());
+}
+
+void Completion::open_stream(bool although_it_waits) {
+    const auto now = std::chrono::steady_clock::now();
+    switch (stream_->open(now)) {
         case SseStream::Opening::not_yet:
-            return;
+            if (!although_it_waits) {
+                return;
+            }
+            stream_->open_waiting(now);
+            break;
         case SseStream::Opening::failed:
             fail(*stream_->error());
             return;
@@ -285,6 +330,11 @@ void Completion::send_whole() {
         }
         return whole_body(context_, results);
     });
+    if (waiting_body_) {
+        waiting_body_->finish(body.ok() ? *body : error_body(body.error()));
+        exchange_->wake();
+        return;
+    }
     exchange_->send(with_id(reply_of(body, room_->config)));
 }
 
@@ -301,11 +351,16 @@ void Completion::on_submit_failed(const Error& error) {
 }
 
 void Completion::fail(const Error& error) {
-    const http::Reply reply =
+    http::Reply reply =
         with_id(error_reply(error, room_->config));  // `error` may be a part of what end() frees
     cancel_all();
     end();
-    exchange_->send(reply);
+    if (waiting_body_) {
+        waiting_body_->finish(std::move(reply.body));
+        exchange_->wake();
+        return;
+    }
+    exchange_->send(std::move(reply));
 }
 
 void Completion::end() {

@@ -17,6 +17,7 @@
 #include "api/room.h"
 #include "api/sse_stream.h"
 #include "api/task_params.h"
+#include "api/waiting_body.h"
 #include "http/exchange.h"
 
 namespace kvalet::api {
@@ -39,12 +40,15 @@ class Completion : public std::enable_shared_from_this<Completion> {
     [[nodiscard]] Status add_generation(engine::Request& request);
     [[nodiscard]] ReplyContext make_context(CompletionJob& job) const;
     void submit(std::vector<engine::Request> requests);
+    void expect_a_wait();
 
     // ---- io thread
     void abort();
     void on_events();
     void ring();  // engine thread
-    void open_stream();
+    void on_long_wait();
+    void open_stream(bool although_it_waits);
+    [[nodiscard]] std::optional<std::size_t> place_in_queue();
     void collect();
     void send_whole();  // worker
     void on_submit_failed(const Error& error);
@@ -65,6 +69,8 @@ class Completion : public std::enable_shared_from_this<Completion> {
     std::optional<SseStream> stream_;                        // a stream
     std::atomic<bool> opened_{false};                        // its headers have been sent
     bool ended_ = false;                                     // nothing more is to be said
+    std::shared_ptr<WaitingBody>
+        waiting_body_;  // a whole reply whose status is 200 already, as it takes long
 
     std::mutex mutex_;           // guards the three below
     std::vector<TaskId> tasks_;  // one for each prompt: with n > 1 the parent's, which stands for its family

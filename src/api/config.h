@@ -1,6 +1,7 @@
 // What the command line says to this room. Plain data, constant once the server listens.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -53,6 +54,13 @@ struct ApiConfig {
     std::int64_t n_keep = 0;
     int sse_ping_interval_s = 30;  // -1: off
     SseNotices sse_notices = SseNotices::comments;
+
+    // ---- long waits
+    /// A stream that has heard nothing of its request for so long gets its headers and is told that it waits,
+    /// unless its notices are off. Until then an error still gets a status of its own.
+    std::chrono::milliseconds queue_notice_delay{250};
+    bool http_keepalive_body = false;  // white space in front of a JSON body that takes long
+    std::chrono::milliseconds body_keepalive_interval{15'000};
 
     // ---- limits
     std::int32_t n_slots = 4;         // --parallel

@@ -32,20 +32,29 @@ std::string preempted_comment(const engine::ParkedNotice& notice) {
            " ahead=" + std::to_string(notice.ahead);
 }
 
+/// A fixed grid (P8.3); what was missed while the client did not read is not made up for.
+void move_past(TimePoint& deadline, TimePoint now) {
+    while (deadline <= now) {
+        deadline += kKeepaliveInterval;
+    }
+}
+
 }  // namespace
 
 std::string sse_frame(const Json& event) {
     return "data: " + dump(event) + "\n\n";
 }
 
-SseStream::SseStream(ReplyContext context, std::vector<Source> sources) : context_(std::move(context)) {
+SseStream::SseStream(ReplyContext context, std::vector<Source> sources, PlaceInQueue place)
+    : context_(std::move(context)), place_in_queue_(std::move(place)) {
     for (Source& source : sources) {
-        tasks_.push_back(Task{std::move(source), false, false, false, {}});
+        tasks_.push_back(Task{std::move(source), false, Place::queued, {}});
     }
 }
 
 SseStream::Opening SseStream::open(TimePoint now) {
     last_sent_ = now;
+    next_queue_keepalive_ = now + kKeepaliveInterval;
     for (std::size_t i = 0; i < tasks_.size() && !error_; ++i) {
         std::optional<engine::Event> event = tasks_[i].source();
         if (!event) {
@@ -59,6 +68,12 @@ SseStream::Opening SseStream::open(TimePoint now) {
         return Opening::open;
     }
     return error_ ? Opening::failed : Opening::not_yet;
+}
+
+void SseStream::open_waiting(TimePoint now) {
+    last_sent_ = now;
+    next_queue_keepalive_ = now + kKeepaliveInterval;
+    pending_ = notice_bytes(0, queue_comment("queued"));
 }
 
 void SseStream::fail(Error error) {
@@ -89,7 +104,7 @@ SseStream::Chunk SseStream::next(TimePoint now) {
         closed_ = true;
         return Chunk{Chunk::Kind::end, "data: " + error_body(*error_) + "\n\n", std::nullopt};
     }
-    if (all_ended()) {
+    if (std::all_of(tasks_.begin(), tasks_.end(), [](const Task& t) { return t.place == Place::ended; })) {
         closed_ = true;
         const bool done_marker = context_.dialect != Dialect::native;
         return Chunk{Chunk::Kind::end, done_marker ? "data: [DONE]\n\n" : "", std::nullopt};
@@ -101,8 +116,8 @@ SseStream::Chunk SseStream::next(TimePoint now) {
     return Chunk{Chunk::Kind::wait, {}, next_deadline()};
 }
 
-bool SseStream::all_ended() const {
-    return std::all_of(tasks_.begin(), tasks_.end(), [](const Task& task) { return task.ended; });
+bool SseStream::any(Place place) const {
+    return std::any_of(tasks_.begin(), tasks_.end(), [place](const Task& t) { return t.place == place; });
 }
 
 std::optional<TimePoint> SseStream::next_deadline() const {
@@ -111,8 +126,14 @@ std::optional<TimePoint> SseStream::next_deadline() const {
     if (context_.params.sse_ping_interval_s > 0) {
         consider(last_sent_ + std::chrono::seconds{context_.params.sse_ping_interval_s});
     }
+    if (context_.params.sse_notices == SseNotices::off) {
+        return earliest;
+    }
+    if (any(Place::queued)) {
+        consider(next_queue_keepalive_);
+    }
     for (const Task& task : tasks_) {
-        if (task.parked && context_.params.sse_notices != SseNotices::off) {
+        if (task.place == Place::parked) {
             consider(task.next_keepalive);
         }
     }
@@ -123,15 +144,21 @@ std::string SseStream::due_keepalives(TimePoint now) {
     std::string bytes;
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
         Task& task = tasks_[i];
-        if (task.parked && task.next_keepalive <= now) {
+        if (task.place == Place::parked && task.next_keepalive <= now) {
             bytes += notice_bytes(static_cast<int>(i), "preempt-keepalive");
-            // A fixed grid (P8.3); what was missed while the client did not read is not made up for.
-            while (task.next_keepalive <= now) {
-                task.next_keepalive += kKeepaliveInterval;
-            }
+            move_past(task.next_keepalive, now);
         }
     }
+    if (next_queue_keepalive_ <= now && any(Place::queued)) {
+        bytes += notice_bytes(0, queue_comment("queue-keepalive"));
+        move_past(next_queue_keepalive_, now);
+    }
     return bytes;
+}
+
+std::string SseStream::queue_comment(std::string_view word) const {
+    const std::optional<std::size_t> ahead = place_in_queue_ ? place_in_queue_() : std::nullopt;
+    return std::string(word) + (ahead ? " ahead=" + std::to_string(*ahead) : "");
 }
 
 /// The bytes of the next event that has any; empty when there is none now.
@@ -140,7 +167,8 @@ std::string SseStream::next_event(TimePoint now) {
     while (without < tasks_.size() && !error_) {
         const std::size_t i = cursor_;
         cursor_ = (cursor_ + 1) % tasks_.size();
-        std::optional<engine::Event> event = tasks_[i].ended ? std::nullopt : tasks_[i].source();
+        std::optional<engine::Event> event =
+            tasks_[i].place == Place::ended ? std::nullopt : tasks_[i].source();
         if (!event) {
             ++without;
             continue;
@@ -155,27 +183,26 @@ std::string SseStream::next_event(TimePoint now) {
 
 std::string SseStream::bytes_of(int index, const engine::Event& event, TimePoint now) {
     Task& task = tasks_[static_cast<std::size_t>(index)];
+    task.place = task.place == Place::queued ? Place::running : task.place;
     return std::visit(Match{
                           [](const engine::Started&) { return std::string{}; },
                           [&](const engine::Progress& progress) { return progress_bytes(index, progress); },
                           [&](const engine::TokenOut& token) { return token_bytes(index, token); },
                           [&](const engine::ParkedNotice& notice) {
-                              task.parked = true;
+                              task.place = Place::parked;
                               task.next_keepalive = now + kKeepaliveInterval;
                               return notice_bytes(index, preempted_comment(notice));
                           },
                           [&](const engine::ResumedNotice&) {
-                              task.parked = false;
+                              task.place = Place::running;
                               return notice_bytes(index, "resumed");
                           },
                           [&](const engine::Finished& end) {
-                              task.ended = true;
-                              task.parked = false;
+                              task.place = Place::ended;
                               return final_bytes(index, end);
                           },
                           [&](const engine::Failed& failed) {
-                              task.ended = true;
-                              task.parked = false;
+                              task.place = Place::ended;
                               fail(failed.error);
                               return std::string{};
                           },

@@ -104,6 +104,9 @@ void add_listening(std::vector<Flag>& t) {
     add(t, g, "sse-ping-interval", "", "LLAMA_ARG_SSE_PING_INTERVAL", "SECONDS", "30",
         "A comment on a stream that was silent for so long; -1: none.",
         as_int_of(&HttpOptions::sse_ping_interval, -1));
+    add(t, g, "http-keepalive-body", "--no-http-keepalive-body", "LLAMA_ARG_HTTP_KEEPALIVE_BODY", "", "off",
+        "White space in front of a reply that is not streamed, every 15 s; its status is 200 from then on.",
+        as_switch([](ServeOptions& o) -> bool& { return o.http.keepalive_body; }));
 }
 
 void add_access(std::vector<Flag>& t) {
@@ -175,6 +178,9 @@ void add_limits(std::vector<Flag>& t) {
     add(t, g, "idle-timeout", "", "LLAMA_ARG_IDLE_TIMEOUT", "SECONDS", "75",
         "A kept connection without a request is closed after so long.",
         as_int_of(&HttpOptions::idle_timeout_s, 1));
+    add(t, g, "slow-client-timeout", "", "LLAMA_ARG_SLOW_CLIENT_TIMEOUT", "SECONDS", "600",
+        "A stream whose client takes nothing for so long is ended; 0: as --timeout.",
+        as_int_of(&HttpOptions::slow_client_timeout_s, 0));
     add(t, g, "max-connections", "", "LLAMA_ARG_MAX_CONNECTIONS", "N", "4096", "Connections open at a time.",
         as_int_of(&HttpOptions::max_connections, 1, kMaxConnections));
 }

@@ -94,12 +94,14 @@ struct HttpOptions {
     int timeout_s = 3600;        // of one read or write while a request is being answered
     int worker_threads = -1;     // -1: max(slots + 4, cores - 1)
     int sse_ping_interval = 30;  // seconds; <= 0: off
+    bool keepalive_body = false;
     // Named limits of ours.
     std::int64_t max_body_mib = 64;
     int max_header_kib = 64;
     int header_timeout_s = 30;
     int body_timeout_s = 900;
     int idle_timeout_s = 75;
+    int slow_client_timeout_s = 600;  // 0: as timeout_s
     int max_connections = 4096;
 };
 

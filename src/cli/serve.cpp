@@ -226,6 +226,7 @@ http::ServerConfig http_config_of(const ServeOptions& options) {
     config.body_timeout = std::chrono::seconds(from.body_timeout_s);
     config.keep_alive_timeout = std::chrono::seconds(from.idle_timeout_s);
     config.write_timeout = std::chrono::seconds(from.timeout_s);
+    config.slow_client_timeout = std::chrono::seconds(from.slow_client_timeout_s);
     return config;
 }
 
@@ -252,6 +253,7 @@ api::ApiConfig api_config_of(const ServeOptions& options) {
     config.n_keep = options.server.n_keep;
     config.sse_ping_interval_s = options.http.sse_ping_interval;
     config.sse_notices = options.preempt.sse_notices;
+    config.http_keepalive_body = options.http.keepalive_body;
     config.n_slots = options.context.n_slots;
     config.priority_max = options.preempt.priority_max;
     config.workers = options.http.worker_threads;

@@ -165,6 +165,8 @@ void Connection::on_due(Deadline which) {
             on_receive_timeout();
             break;
         case Deadline::write:
+            on_write_timeout();
+            break;
         case Deadline::linger:
             close();
             break;
@@ -173,6 +175,9 @@ void Connection::on_due(Deadline which) {
             break;
         case Deadline::probe:
             probe_client();
+            break;
+        case Deadline::call:
+            context_.guard.run("a call at a time", std::exchange(call_, {}));
             break;
     }
 }

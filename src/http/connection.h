@@ -5,6 +5,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,6 +49,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void on_reply(ExchangeId id, Reply reply);
     void on_wake(ExchangeId id);
     void on_abandoned(ExchangeId id);
+    void on_call_at(ExchangeId id, TimePoint at, std::function<void()> work);
 
   private:
     enum class State : std::uint8_t { receiving, answering, lingering, closed };
@@ -78,6 +80,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void begin_reply(Reply reply);
     void write();
     void on_written(const ErrorCode& ec, std::size_t bytes);
+    void on_write_timeout();
     void pull_stream();
     void finish_answer();
     void end_answer();
@@ -114,7 +117,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     bool writing_ = false;
     bool hangup_watched_ = false;
     std::optional<Stream> stream_;
-    std::string interim_;  // the rest of a "100 Continue" that did not fit into the socket
+    std::function<void()> call_;  // at Deadline::call
+    std::string interim_;         // the rest of a "100 Continue" that did not fit into the socket
     Outgoing out_;
 
     Deadlines deadlines_;

@@ -96,7 +96,11 @@ void Connection::begin_reply(Reply reply) {
 
 void Connection::write() {
     writing_ = true;
-    deadlines_.set(Deadline::write, steady_clock::now() + context_.config.write_timeout);
+    const bool streams = stream_.has_value() && context_.config.slow_client_timeout.count() > 0;
+    const auto patience = streams
+                              ? std::min(context_.config.slow_client_timeout, context_.config.write_timeout)
+                              : context_.config.write_timeout;
+    deadlines_.set(Deadline::write, steady_clock::now() + patience);
     rearm_timer();
     std::array<boost::asio::const_buffer, 3> buffers;
     const auto left = out_.left();
@@ -127,6 +131,23 @@ void Connection::on_written(const ErrorCode& ec, std::size_t bytes) {
         finish_answer();
     } else {
         pull_stream();
+    }
+}
+
+void Connection::on_write_timeout() {
+    if (stream_ && context_.config.log) {
+        const std::string who =
+            "a client (" + remote_ + ") took nothing of its stream for too long and was cut off";
+        context_.guard.run("log", [&] { context_.config.log(who); });
+    }
+    close();
+}
+
+void Connection::on_call_at(ExchangeId id, TimePoint at, std::function<void()> work) {
+    if (is_answering(id) && !answer_->aborted()) {
+        call_ = std::move(work);
+        deadlines_.set(Deadline::call, at);
+        rearm_timer();
     }
 }
 
@@ -181,7 +202,9 @@ void Connection::end_answer() {
     request_.reset();
     stream_.reset();
     interim_ = {};
+    call_ = {};
     deadlines_.clear(Deadline::wake);
+    deadlines_.clear(Deadline::call);
 }
 
 /// The client has closed its side. See the class comment of Exchange for what that means.

@@ -17,6 +17,7 @@ enum class Deadline : std::uint8_t {
     wake,     // what the streamed body asked for
     probe,    // look whether the client has gone, while its input is not read
     linger,   // the end of waiting for the client's close
+    call,     // what the exchange asked for
 };
 
 class Deadlines {
@@ -47,9 +48,9 @@ class Deadlines {
     static constexpr TimePoint kNever = TimePoint::max();
 
   private:
-    static constexpr std::size_t kCount = 5;
+    static constexpr std::size_t kCount = 6;
     [[nodiscard]] static std::size_t index(Deadline which) { return static_cast<std::size_t>(which); }
-    std::array<TimePoint, kCount> at_{kNever, kNever, kNever, kNever, kNever};
+    std::array<TimePoint, kCount> at_{kNever, kNever, kNever, kNever, kNever, kNever};
 };
 
 }  // namespace kvalet::http

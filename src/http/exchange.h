@@ -73,6 +73,9 @@ class Exchange {
     virtual void wake() = 0;
     /// Runs `work` on the io thread; dropped when the server has stopped.
     virtual void post(std::function<void()> work) = 0;
+    /// Runs `work` on the io thread at that time, or soon after. One call is pending at most: a later one
+    /// takes its place. Forgotten when the reply is complete or the client has gone.
+    virtual void call_at(TimePoint at, std::function<void()> work) = 0;
     /// Called once, on the io thread, when the client goes away before the reply is complete; also when it
     /// already has. Several may be registered. All are forgotten when the reply is complete. After the server
     /// has stopped `callback` runs on the calling thread, as there is no other.

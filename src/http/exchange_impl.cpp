@@ -80,6 +80,14 @@ void ExchangeImpl::post(std::function<void()> work) {
     mailbox_->post(std::move(work));
 }
 
+void ExchangeImpl::call_at(TimePoint at, std::function<void()> work) {
+    mailbox_->post([connection = connection_, id = id_, at, work = std::move(work)]() mutable {
+        if (const auto alive = connection.lock()) {
+            alive->on_call_at(id, at, std::move(work));
+        }
+    });
+}
+
 void ExchangeImpl::on_abort(std::function<void()> callback) {
     std::function<void()> registration = [answer = answer_, callback]() mutable {
         answer->add(std::move(callback));

@@ -45,6 +45,7 @@ class ExchangeImpl final : public Exchange, public std::enable_shared_from_this<
     void send(Reply reply) override;
     void wake() override;
     void post(std::function<void()> work) override;
+    void call_at(TimePoint at, std::function<void()> work) override;
     void on_abort(std::function<void()> callback) override;
     [[nodiscard]] bool aborted() const override { return answer_->aborted(); }
     [[nodiscard]] bool sent() const { return sent_.load(std::memory_order_acquire); }

@@ -54,6 +54,9 @@ struct ServerConfig {
     std::chrono::milliseconds keep_alive_timeout{75'000};
     /// A write that makes no progress for so long ends the connection (--timeout).
     std::chrono::milliseconds write_timeout{3'600'000};
+    /// The same for a streamed reply, whose sequence holds cells meanwhile (--slow-client-timeout); 0: as
+    /// write_timeout.
+    std::chrono::milliseconds slow_client_timeout{600'000};
 
     /// Adds headers to every reply, HEAD and errors included (Server, CORS, X-Request-Id). The request may be
     /// incomplete when it was malformed. io thread.

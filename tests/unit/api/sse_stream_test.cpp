@@ -16,7 +16,8 @@ using std::chrono::seconds;
 /// A stream of one or two generations whose events the test puts in by hand.
 class Streamed {
   public:
-    explicit Streamed(std::string_view body, Dialect dialect = Dialect::native, std::size_t generations = 1)
+    explicit Streamed(std::string_view body, Dialect dialect = Dialect::native, std::size_t generations = 1,
+                      SseStream::PlaceInQueue place = {})
         : queues_(generations) {
         std::vector<SseStream::Source> sources;
         for (auto& queue : queues_) {
@@ -29,7 +30,7 @@ class Streamed {
                 return event;
             });
         }
-        stream_.emplace(fixture_.reply_to(body, dialect), std::move(sources));
+        stream_.emplace(fixture_.reply_to(body, dialect), std::move(sources), std::move(place));
     }
 
     void put(engine::Event event, std::size_t generation = 0) {
@@ -205,6 +206,7 @@ TEST(SseStream, KeepalivesAimAtFixedDeadlines) {
 
 TEST(SseStream, KeepaliveOfOneDoesNotWaitForTheTrafficOfAnother) {
     Streamed s(R"({"prompt":["a","b"],"stream":true})", Dialect::native, 2);
+    s.put(engine::Started{}, 0);
     s.put(engine::ParkedNotice{}, 1);
     ASSERT_EQ(s.stream().open(s.now), SseStream::Opening::open);
     (void)s.drain();
@@ -212,6 +214,64 @@ TEST(SseStream, KeepaliveOfOneDoesNotWaitForTheTrafficOfAnother) {
     s.put(token_out("h", 1), 0);
     EXPECT_EQ(s.stream().next(s.now).bytes, ": preempt-keepalive\n\n");
     EXPECT_EQ(s.stream().next(s.now).bytes, native_event("h", 1));
+}
+
+TEST(SseStream, OneThatWaitsInTheQueueSaysSo) {
+    std::optional<std::size_t> place = 3;
+    Streamed s(R"({"prompt":"a","stream":true,"sse_ping_interval":-1,"response_fields":["stop"]})",
+               Dialect::native, 1, [&] { return place; });
+    ASSERT_EQ(s.stream().open(s.now), SseStream::Opening::not_yet);
+    const TimePoint opened_at = s.now;
+    s.stream().open_waiting(s.now);
+    EXPECT_EQ(s.drain(), ": queued ahead=3\n\n");
+    EXPECT_EQ(s.last.wake_at, opened_at + seconds{2});
+    s.now = opened_at + milliseconds{2100};
+    place = 1;
+    EXPECT_EQ(s.drain(), ": queue-keepalive ahead=1\n\n");
+    EXPECT_EQ(s.last.wake_at, opened_at + seconds{4}) << "fixed deadlines (P8.3)";
+    s.now = opened_at + milliseconds{4000};
+    place.reset();
+    EXPECT_EQ(s.drain(), ": queue-keepalive\n\n") << "a place that is not known is not made up";
+    s.put(engine::Started{});
+    EXPECT_EQ(s.drain(), "");
+    EXPECT_EQ(s.last.wake_at, std::nullopt) << "it runs";
+    s.now += seconds{60};
+    s.put(token_out("h", 1));
+    EXPECT_EQ(s.drain(), native_event("h", 1));
+}
+
+TEST(SseStream, OneOfSeveralPromptsThatWaitsKeepsTheStreamAlive) {
+    Streamed s(R"({"prompt":["a","b"],"stream":true,"sse_ping_interval":-1})", Dialect::native, 2);
+    s.put(engine::Started{}, 0);
+    ASSERT_EQ(s.stream().open(s.now), SseStream::Opening::open);
+    EXPECT_EQ(s.drain(), "");
+    s.now += seconds{2};
+    EXPECT_EQ(s.drain(), ": queue-keepalive\n\n");
+    s.put(engine::Started{}, 1);
+    EXPECT_EQ(s.drain(), "");
+    s.now += seconds{2};
+    EXPECT_EQ(s.drain(), "");
+}
+
+TEST(SseStream, AnErrorOfOneThatWaitedIsAnEvent) {
+    Streamed s(kNative);
+    s.stream().open_waiting(s.now);
+    EXPECT_EQ(s.drain(), ": queued\n\n");
+    s.put(engine::Failed{make_error(ErrorKind::unavailable, "stopped")});
+    const std::string bytes = s.drain();
+    EXPECT_EQ(bytes.find("data: {\"error\":"), 0U) << bytes;
+    EXPECT_EQ(s.last.kind, Kind::end);
+}
+
+TEST(SseStream, WaitingAsData) {
+    Streamed s(R"({"messages":[{"role":"user","content":"a"}],"stream":true,"sse_notices":"data"})",
+               Dialect::oai_chat);
+    s.stream().open_waiting(s.now);
+    EXPECT_EQ(s.drain(), chat_event("{}"));
+    s.now += seconds{2};
+    EXPECT_EQ(s.drain(), chat_event("{}"));
+    s.put(token_out("h", 1));
+    EXPECT_EQ(s.drain(), chat_event(kRole) + chat_event(R"({"content":"h"})"));
 }
 
 TEST(SseStream, NoticesAsData) {

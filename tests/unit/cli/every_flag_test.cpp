@@ -100,6 +100,7 @@ std::vector<Row> server_rows(const TempDir& dir) {
         {"timeout", "60", FIELD(o.http.timeout_s), "60"},
         {"threads-http", "7", FIELD(o.http.worker_threads), "7"},
         {"sse-ping-interval", "-1", FIELD(o.http.sse_ping_interval), "-1"},
+        {"http-keepalive-body", "on", FIELD(o.http.keepalive_body), "true"},
         {"api-key", "k1,k2", FIELD(o.http.api_keys), "k1|k2"},
         {"api-key-file", dir.write("keys", "# ours\nk3\r\n\nk4\n"), FIELD(o.http.api_keys), "k3|k4"},
         {"cors-origins", "localhost", FIELD(o.http.cors_origins), "localhost"},
@@ -122,6 +123,7 @@ std::vector<Row> server_rows(const TempDir& dir) {
         {"header-timeout", "5", FIELD(o.http.header_timeout_s), "5"},
         {"body-timeout", "6", FIELD(o.http.body_timeout_s), "6"},
         {"idle-timeout", "7", FIELD(o.http.idle_timeout_s), "7"},
+        {"slow-client-timeout", "8", FIELD(o.http.slow_client_timeout_s), "8"},
         {"max-connections", "10", FIELD(o.http.max_connections), "10"},
         {"queue-max", "5", FIELD(o.preempt.queue_max), "5"},
     };

@@ -35,10 +35,27 @@ TEST(Wiring, Engine) {
 }
 
 TEST(Wiring, Http) {
-    const http::ServerConfig config = http_config_of(
-        options_of({"--host", "127.0.0.1, ::1", "--port", "81", "--reuse-port", "--max-header-kib", "8",
-                    "--max-body-mib", "2000", "--max-connections", "9", "--header-timeout", "1",
-                    "--body-timeout", "2", "--idle-timeout", "3", "--timeout", "4"}));
+    const http::ServerConfig config = http_config_of(options_of({"--host",
+                                                                 "127.0.0.1, ::1",
+                                                                 "--port",
+                                                                 "81",
+                                                                 "--reuse-port",
+                                                                 "--max-header-kib",
+                                                                 "8",
+                                                                 "--max-body-mib",
+                                                                 "2000",
+                                                                 "--max-connections",
+                                                                 "9",
+                                                                 "--header-timeout",
+                                                                 "1",
+                                                                 "--body-timeout",
+                                                                 "2",
+                                                                 "--idle-timeout",
+                                                                 "3",
+                                                                 "--timeout",
+                                                                 "4",
+                                                                 "--slow-client-timeout",
+                                                                 "5"}));
     EXPECT_EQ(config.host, "127.0.0.1,::1");
     EXPECT_EQ(config.port, 81);
     EXPECT_TRUE(config.reuse_port);
@@ -50,6 +67,7 @@ TEST(Wiring, Http) {
     EXPECT_EQ(config.body_timeout, std::chrono::seconds(2));
     EXPECT_EQ(config.keep_alive_timeout, std::chrono::seconds(3));
     EXPECT_EQ(config.write_timeout, std::chrono::seconds(4));
+    EXPECT_EQ(config.slow_client_timeout, std::chrono::seconds(5));
 }
 
 TEST(Wiring, HttpLimitsAreTheRoomsOwnUnlessGiven) {
@@ -62,6 +80,7 @@ TEST(Wiring, HttpLimitsAreTheRoomsOwnUnlessGiven) {
     EXPECT_EQ(ours.body_timeout, theirs.body_timeout);
     EXPECT_EQ(ours.keep_alive_timeout, theirs.keep_alive_timeout);
     EXPECT_EQ(ours.write_timeout, theirs.write_timeout);
+    EXPECT_EQ(ours.slow_client_timeout, theirs.slow_client_timeout);
 }
 
 TEST(Wiring, Api) {
@@ -121,6 +140,8 @@ TEST(Wiring, Api) {
     EXPECT_EQ(config.n_keep, 3);
     EXPECT_EQ(config.sse_ping_interval_s, -1);
     EXPECT_EQ(config.sse_notices, api::SseNotices::off);
+    EXPECT_FALSE(config.http_keepalive_body);
+    EXPECT_TRUE(api_config_of(options_of({"--http-keepalive-body"})).http_keepalive_body);
     EXPECT_EQ(config.n_slots, 6);
     EXPECT_EQ(config.priority_max, 2);
     EXPECT_EQ(config.workers, 4);

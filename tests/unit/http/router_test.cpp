@@ -14,6 +14,7 @@ class FakeExchange final : public Exchange {
     void send(Reply reply) override { sent = std::move(reply); }
     void wake() override {}
     void post(std::function<void()> work) override { work(); }
+    void call_at(TimePoint, std::function<void()>) override {}
     void on_abort(std::function<void()>) override {}
     [[nodiscard]] bool aborted() const override { return false; }
     std::optional<Reply> sent;

@@ -222,6 +222,59 @@ TEST_F(StreamTest, ASlowReaderIsNotPulled) {
     EXPECT_TRUE(endless->calls.wait_for(full + 1)) << "reading goes on where it stood";
 }
 
+TEST_F(StreamTest, AClientThatTakesNothingOfItsStreamIsCutOff) {
+    ServerConfig config;
+    config.slow_client_timeout = milliseconds(200);
+    Counter logged;
+    config.log = [&](const std::string& line) {
+        EXPECT_NE(line.find("took nothing"), std::string::npos) << line;
+        logged.add();
+    };
+    open(std::move(config), 16 << 10);
+    Counter aborted;
+    exchange->on_abort([&] { aborted.add(); });
+    exchange->send(stream_reply(std::make_shared<EndlessBody>()));
+    EXPECT_TRUE(aborted.wait_for(1));
+    EXPECT_TRUE(logged.wait_for(1));
+    EXPECT_TRUE(comes_to(*server, 0));
+    server->stop();
+}
+
+TEST_F(StreamTest, ACallAtATime) {
+    open();
+    Counter replaced, called;
+    const auto now = steady_clock::now();
+    exchange->call_at(now + std::chrono::hours(1), [&] { replaced.add(); });
+    exchange->call_at(now + milliseconds(50), [&] {
+        EXPECT_GE(steady_clock::now(), now + milliseconds(50));
+        called.add();
+    });
+    EXPECT_TRUE(called.wait_for(1));
+    EXPECT_EQ(called.count(), 1U);
+    exchange->call_at(steady_clock::now() - milliseconds(1), [&] { called.add(); });
+    EXPECT_TRUE(called.wait_for(2)) << "one that is late already";
+    EXPECT_EQ(replaced.count(), 0U);
+    exchange->send(stream_reply(body));
+    client->read_until("\r\n\r\n");
+    exchange->call_at(steady_clock::now(), [&] { called.add(); });
+    EXPECT_TRUE(called.wait_for(3)) << "also while it is streamed";
+}
+
+TEST_F(StreamTest, ACallIsForgottenWithTheReply) {
+    open();
+    const auto kept = std::make_shared<int>(0);
+    exchange->call_at(steady_clock::now() + std::chrono::hours(1), [kept] {});
+    round_trip(*server);
+    EXPECT_EQ(kept.use_count(), 2);
+    exchange->send({200, "text/plain", {}, "done", nullptr});
+    EXPECT_EQ(client->read_response().body, "done");
+    round_trip(*server);
+    EXPECT_EQ(kept.use_count(), 1) << "whoever waits for it is let go";
+    exchange->call_at(steady_clock::now() + std::chrono::hours(1), [kept] {});
+    round_trip(*server);
+    EXPECT_EQ(kept.use_count(), 1);
+}
+
 TEST_F(StreamTest, AWriteThatStallsEndsTheConnection) {
     ServerConfig config;
     config.write_timeout = milliseconds(200);
