@@ -64,6 +64,7 @@ class Core {
     void cancel(TaskId task);
     void handle(SlotFileOrder& order);
     void handle(ParkOrder& order);
+    void ask_to_park(ParkOrder& order, std::vector<Sequence*> named);
     void try_slot_files();
     void answer_park_orders();
     void end_park_times();
@@ -116,7 +117,8 @@ class Core {
 
     [[nodiscard]] Slot& slot_at(SlotId id) { return slots_[static_cast<std::size_t>(id.value())]; }
     [[nodiscard]] Sequence& alive(TaskId task);
-    [[nodiscard]] Sequence* by_public_id(const std::string& id);
+    [[nodiscard]] std::vector<Sequence*> sequences_of(const std::string& public_id);
+    [[nodiscard]] std::optional<Error> why_not_parkable(const Sequence& s) const;
     [[nodiscard]] Cells used() const;
     [[nodiscard]] Cells free_cells() const { return backend.caps().pool - used(); }
     [[nodiscard]] Tokens n_ctx_slot() const;

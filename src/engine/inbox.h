@@ -38,6 +38,7 @@ struct ParkOrder {
     std::string public_id;
     std::int32_t priority = 0;
     Callback<ParkReply> done;
+    TaskId task{0};  // the engine's: whose park it waits for
 };
 using Command = std::variant<Submit, Cancel, SlotFileOrder, ParkOrder>;
 

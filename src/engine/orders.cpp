@@ -133,82 +133,110 @@ void Core::try_slot_files() {
     std::erase_if(slot_files_, [](const SlotFileOrder& o) { return o.done == nullptr; });
 }
 
-Sequence* Core::by_public_id(const std::string& id) {
+/// A request with several prompts or several generations has one id and several sequences.
+std::vector<Sequence*> Core::sequences_of(const std::string& public_id) {
+    std::vector<Sequence*> found;
     for (auto& [task, s] : sequences_) {
-        if (s->request.public_id == id) {
-            return s.get();
+        if (s->request.public_id == public_id) {
+            found.push_back(s.get());
         }
     }
-    return nullptr;
+    return found;
 }
 
 // Park, unpark, priority (P7):
 //  1. An unknown id is 404; a slot that does not exist or is idle is 400.
 //  2. A priority is set at once; the queue is put in order again.
 //  3. Unpark: only of what a client parked; it then comes back by the usual order.
-//  4. Park: a resident leaves with the next plan and the reply waits for that; one that is parked already is
-//  refused, whoever
-//     parked it; one that still waits for a slot holds nothing that could be parked.
+//  4. Park: residents leave with the next plan and the reply waits for that; see why_not_parkable().
+// A request with several sequences is parked as a whole; the reply tells of the first one that is concerned.
 void Core::handle(ParkOrder& order) {
-    Sequence* s = nullptr;
+    std::vector<Sequence*> named;
     if (!order.public_id.empty()) {
-        s = by_public_id(order.public_id);
-        if (s == nullptr) {
+        named = sequences_of(order.public_id);
+        if (named.empty()) {
             return order.done(not_found("No such request: it never was, or it has ended"));  // 1.
         }
     } else {
         if (order.slot.value() < 0 || order.slot.value() >= config.n_slots) {
             return order.done(invalid("Invalid slot ID"));
         }
-        s = slot_at(order.slot).sequence;
+        Sequence* s = slot_at(order.slot).sequence;
         if (s == nullptr) {
             return order.done(invalid("The slot is idle: there is nothing to park or unpark"));
         }
+        named.push_back(s);
     }
-    if (order.action == ParkAction::priority) {  // 2.
-        s->priority = order.priority;
-        if (s->state() == SequenceState::waiting) {
-            std::erase(waiting_, s);
-            enter_queue(*s);
-        }
-    } else if (order.action == ParkAction::unpark) {  // 3.
-        if (!s->held && !s->park_asked) {
-            return order.done(invalid("The request is not parked by a client"));
-        }
-        s->held = s->park_asked = false;  // a park that was asked for just now is taken back
-    } else {                              // 4.
-        if (!config.policy.preempt || !config.unified) {
-            return order.done(make_error(ErrorKind::not_supported,
-                                         "Parking needs a unified KV pool and preemption switched on"));
-        }
-        if (s->parked() || s->park_asked) {
-            return order.done(invalid("The request is parked already"));
-        }
-        if (s->family != TaskId{0}) {
-            return order.done(invalid("A request with n > 1 cannot be parked"));
-        }
-        if (!s->resident()) {
-            return order.done(invalid("The request still waits for a slot: it holds nothing to park"));
-        }
-        s->park_asked = true;
-        order.slot = s->slot;
-        order.public_id = s->request.public_id;
-        park_orders_.push_back(std::move(order));
-        return;
+    switch (order.action) {
+        case ParkAction::priority:  // 2.
+            for (Sequence* s : named) {
+                s->priority = order.priority;
+            }
+            sort_queue();
+            break;
+        case ParkAction::unpark:  // 3.
+            std::erase_if(named, [](const Sequence* s) { return !s->held && !s->park_asked; });
+            if (named.empty()) {
+                return order.done(invalid("The request is not parked by a client"));
+            }
+            for (Sequence* s : named) {
+                s->held = s->park_asked = false;  // a park that was asked for just now is taken back
+            }
+            break;
+        case ParkAction::park:  // 4.
+            return ask_to_park(order, std::move(named));
     }
     publish(true);  // so that who asked finds what it is told
-    order.done(reply_of(*s, s->slot == kNoSlot ? Cells{0} : slot_at(s->slot).cells));
+    const Sequence& first = *named.front();
+    order.done(reply_of(first, first.slot == kNoSlot ? Cells{0} : slot_at(first.slot).cells));
+}
+
+// Why a sequence cannot be parked by a client (P7.4):
+//  1. It is parked already, whoever parked it.
+//  2. It is one of a family (P2.2).
+//  3. It still waits for a slot and holds nothing that could be parked.
+std::optional<Error> Core::why_not_parkable(const Sequence& s) const {
+    if (s.parked() || s.park_asked) {  // 1.
+        return invalid("The request is parked already");
+    }
+    if (s.family != TaskId{0}) {  // 2.
+        return invalid("A request with n > 1 cannot be parked");
+    }
+    if (!s.resident()) {  // 3.
+        return invalid("The request still waits for a slot: it holds nothing to park");
+    }
+    return std::nullopt;
+}
+
+void Core::ask_to_park(ParkOrder& order, std::vector<Sequence*> named) {
+    if (!config.policy.preempt || !config.unified) {
+        return order.done(make_error(ErrorKind::not_supported,
+                                     "Parking needs a unified KV pool and preemption switched on"));
+    }
+    const std::optional<Error> why_not = why_not_parkable(*named.front());
+    std::erase_if(named, [this](const Sequence* s) { return why_not_parkable(*s).has_value(); });
+    if (named.empty()) {
+        return order.done(*why_not);
+    }
+    for (Sequence* s : named) {
+        s->park_asked = true;
+    }
+    order.task = named.front()->task;
+    park_orders_.push_back(std::move(order));
 }
 
 void Core::answer_park_orders() {
     for (ParkOrder& order : park_orders_) {
-        Sequence* s = by_public_id(order.public_id);
-        if (s == nullptr) {
+        const auto found = sequences_.find(order.task);
+        if (found == sequences_.end()) {
             order.done(not_found("The request ended before it could be parked"));
-        } else if (s->parked()) {
-            order.done(reply_of(*s, Cells{0}));
+            continue;
+        }
+        Sequence& s = *found->second;
+        if (s.parked()) {
+            order.done(reply_of(s, Cells{0}));
         } else {
-            s->park_asked = false;
+            s.park_asked = false;
             order.done(invalid("The request cannot be parked now"));
         }
     }

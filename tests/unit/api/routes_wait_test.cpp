@@ -58,6 +58,25 @@ TEST(RoutesWait, AStreamWithoutNoticesGetsNothingYet) {
     EXPECT_NE(other.read_until("0\r\n\r\n").find("data: {\"error\":"), std::string::npos);
 }
 
+TEST(RoutesWait, ARequestWithSeveralPromptsIsParkedAsAWhole) {
+    test::FakeServer server(large());
+    HeldStream stream(server,
+                      R"({"prompt":["hi","there"],"n_predict":3000,"stream":true,"sse_ping_interval":-1})");
+    ASSERT_TRUE(comes_to(server, [](const engine::Snapshot& s) { return s.n_processing == 2; }));
+    ASSERT_EQ(post(server, "/requests/" + stream.id + "/park", "").status, 200);
+    EXPECT_TRUE(comes_to(
+        server, [](const engine::Snapshot& s) { return s.n_preempted == 2 && s.n_processing == 0; }));
+    EXPECT_EQ(post(server, "/requests/" + stream.id + "/park", "").status, 400);
+    EXPECT_EQ(post(server, "/requests/" + stream.id + "/priority", R"({"priority":4})").status, 200);
+    for (const Json& entry : (*parse_json(get(server, "/requests").body))["data"]) {
+        EXPECT_EQ(entry["priority"], 4);
+    }
+    EXPECT_EQ(post(server, "/requests/" + stream.id + "/unpark", "").status, 200);
+    const std::vector<Json> events = events_of(stream.client.read_until("0\r\n\r\n"));
+    EXPECT_GT(events.size(), 6000U);
+    EXPECT_EQ(post(server, "/requests/" + stream.id + "/unpark", "").status, 404);
+}
+
 TEST(RoutesWait, ABodyThatTakesLongBeginsWithWhiteSpace) {
     Options options = large();
     options.api.http_keepalive_body = true;
