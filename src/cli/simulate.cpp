@@ -45,6 +45,7 @@ void add_workload(CLI::App& app, sim::WorkloadOptions& w) {
     add("--important", w.important_pct, "Percent of requests with priority 10");
     add("--leave", w.leave_pct, "Percent of requests whose client goes away");
     add("--hold", w.hold_pct, "Percent of requests that their client parks for a while");
+    add("--dawdle", w.dawdle_pct, "Percent of requests whose client does not read for a while");
     add("--topics", w.topic_pct, "Percent of prompts that share their first half with others");
 }
 

@@ -56,7 +56,7 @@ void Checker::check_sequences(const sched::View& view) {
     for (const sched::Resident& r : view.residents) {
         see(r.task, view.step);
         const Client* c = client_of(r.task);
-        if (c != nullptr && (r.length - r.n_prompt).value() != c->n_tokens) {
+        if (c != nullptr && !c->behind && (r.length - r.n_prompt).value() != c->n_tokens) {
             fault("task " + std::to_string(r.task.value()) + " has " +
                   std::to_string((r.length - r.n_prompt).value()) + " tokens, its client " +
                   std::to_string(c->n_tokens));
@@ -71,7 +71,7 @@ void Checker::check_sequences(const sched::View& view) {
     const auto n_seen =
         static_cast<std::int64_t>(view.residents.size() + view.parked.size() + view.waiting.size());
     const bool all_waiting_seen = view.waiting.size() <= view.idle.size();
-    if (n_seen > n_alive_ || (all_waiting_seen && n_seen != n_alive_)) {
+    if (n_seen > n_alive_ || (all_waiting_seen && n_seen < n_alive_ - n_behind_)) {
         fault(std::to_string(n_alive_) + " requests are alive, " + std::to_string(n_seen) +
               " are to be seen");
     }
@@ -79,7 +79,7 @@ void Checker::check_sequences(const sched::View& view) {
 
 void Checker::on_plan(const sched::View& view, const sched::Plan&) {
     place_.step = view.step;
-    n_leaving_ = 0;
+    n_leaving_ = n_leaving_behind_ = 0;
     check_cells(view);
     check_sequences(view);
 }
@@ -101,8 +101,10 @@ void Checker::on_park(const engine::ParkRecord& r) {
 
 void Checker::on_resume(const engine::ResumeRecord& r) {
     report_.hash = mixed(report_.hash, r.task.value() * 2 + static_cast<std::uint64_t>(r.mode));
-    report_.parked_us.add(static_cast<std::int64_t>(r.parked_ms * kMicrosPerMs));
     const Client* c = client_of(r.task);
+    if (c == nullptr || !c->dawdler()) {
+        report_.parked_us.add(static_cast<std::int64_t>(r.parked_ms * kMicrosPerMs));
+    }
     if (c != nullptr && !c->ask.name.empty()) {
         report_.events.push_back("resume " + c->ask.name + " " + std::string(name_of(r.mode)));
     }
@@ -116,7 +118,7 @@ void Checker::after_step(const engine::Snapshot& s) {
     const auto n = static_cast<std::int64_t>(s.n_processing) + s.n_preempted + s.n_deferred;
     // A snapshot of an earlier step says nothing about now.
     const std::int64_t n_expected = n_alive_ + n_leaving_;
-    if (s.step == place_.step + 1 && n != n_expected) {
+    if (s.step == place_.step + 1 && (n > n_expected || n < n_expected - n_behind_ - n_leaving_behind_)) {
         fault("the snapshot counts " + std::to_string(n) + " requests, " + std::to_string(n_expected) +
               " are alive");
     }

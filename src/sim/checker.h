@@ -25,11 +25,15 @@ class Checker final : public engine::Observer {
     [[nodiscard]] Client* client_of(TaskId task) const;
     void client_gone() { --n_alive_; }
     /// It ended its request itself: the engine hears of it with the next step.
-    void client_left() {
+    void client_left(bool behind) {
         --n_alive_;
         ++n_leaving_;
+        n_leaving_behind_ += behind ? 1 : 0;
     }
     void client_came() { ++n_alive_; }
+    /// It does not read, and so does not know whether its request has ended.
+    void client_dawdles() { ++n_behind_; }
+    void client_caught_up() { --n_behind_; }
 
     /// After a step and after the clients have read.
     void after_step(const engine::Snapshot& snapshot);
@@ -53,8 +57,10 @@ class Checker final : public engine::Observer {
     const ManualClock& clock_;
     std::int64_t budget_bytes_;
     std::vector<Client*> clients_;
-    std::int64_t n_alive_ = 0;
+    std::int64_t n_alive_ = 0;   // as the clients know
+    std::int64_t n_behind_ = 0;  // of these, may have ended
     std::int64_t n_leaving_ = 0;
+    std::int64_t n_leaving_behind_ = 0;
 };
 
 }  // namespace kvalet::sim

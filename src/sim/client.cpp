@@ -7,6 +7,9 @@ namespace kvalet::sim {
 
 namespace {
 
+/// Small, so that it is full in time: the answers of a run are short.
+constexpr std::size_t kDawdlersOutbox = 8;
+
 /// The most likely token, n of them; no text.
 class Greedy final : public text::Generation {
   public:
@@ -65,7 +68,8 @@ std::string take_end(Client& c, const engine::Finished& f, const engine::FakeBac
 
 engine::Request request_of(Client& c, const engine::FakeBackend& backend, std::uint64_t seed,
                            std::function<void()> notify) {
-    c.outbox = std::make_shared<engine::Outbox>(std::move(notify));
+    const std::size_t capacity = c.dawdler() ? kDawdlersOutbox : engine::Outbox::kDefaultCapacity;
+    c.outbox = std::make_shared<engine::Outbox>(std::move(notify), capacity);
     engine::Request r;
     r.public_id = std::to_string(c.number);
     r.prompt = prompt_of(c.ask, seed, c.number, backend.n_vocab());

@@ -24,11 +24,14 @@ struct Client {
     Micros last_token_us = 0;
     std::uint64_t seen_step = 0;  // by the checker
     bool dirty = false;           // has unread events
+    bool reads = true;            // false: it dawdles
+    bool behind = false;          // it dawdled, and has not caught up
     bool parked = false;
     bool held = false;
     bool left = false;
     bool ended = false;
 
+    [[nodiscard]] bool dawdler() const { return ask.dawdles_at >= 0; }
     [[nodiscard]] bool alive() const { return !left && !ended; }
 };
 

@@ -110,6 +110,8 @@ class Run {
     void let_happen();
     void happen(const Happening& h);
     void ask(std::uint64_t number);
+    void note_unread(Client& c);
+    void catch_up(Client& c);
     void leave(Client& c);
     void read_all();
     void read(Client& c);
@@ -184,6 +186,9 @@ void Run::happen(const Happening& h) {
             return engine_.unpark_request(std::to_string(h.number), nothing);
         case OrderKind::priority:
             return engine_.set_priority(std::to_string(h.number), h.priority, nothing);
+        case OrderKind::read_on:
+            c->reads = true;
+            return note_unread(*c);
         case OrderKind::ask:
             break;
     }
@@ -202,18 +207,26 @@ void Run::ask(std::uint64_t number) {
     c->ask = scenario_ != nullptr ? scenario_->asks[number] : ask_of(options_.workload, number);
     c->asked_us = clock_.now_us();
     clients_[number] = std::move(client);
-    auto task = engine_.submit(request_of(*c, fake_, options_.workload.seed, [this, c] {
-        if (!c->dirty) {
-            c->dirty = true;
-            dirty_.push_back(c);
-        }
-    }));
+    auto task = engine_.submit(request_of(*c, fake_, options_.workload.seed, [this, c] { note_unread(*c); }));
     if (!task.ok()) {
         return checker_.fault("refused: " + task.error().message);
     }
     c->task = *task;
     checker_.add(c);
     checker_.client_came();
+}
+
+void Run::note_unread(Client& c) {
+    if (!c.dirty) {
+        c.dirty = true;
+        dirty_.push_back(&c);
+    }
+}
+
+void Run::catch_up(Client& c) {
+    if (std::exchange(c.behind, false)) {
+        checker_.client_caught_up();
+    }
 }
 
 void Run::leave(Client& c) {
@@ -223,7 +236,8 @@ void Run::leave(Client& c) {
     if (!c.ask.name.empty()) {
         report_.events.push_back("leave " + c.ask.name);
     }
-    checker_.client_left();
+    checker_.client_left(c.behind);
+    catch_up(c);
     finished(c);
 }
 
@@ -243,7 +257,12 @@ void Run::read_all() {
 
 void Run::read(Client& c) {
     c.dirty = false;
-    while (auto event = c.outbox->try_pop()) {
+    while (c.reads || c.left) {
+        auto event = c.outbox->try_pop();
+        if (!event) {
+            catch_up(c);
+            break;
+        }
         if (c.left) {
             continue;
         }
@@ -270,8 +289,10 @@ void Run::book(Client& c, const engine::Event& event) {
     if (const auto* t = std::get_if<engine::TokenOut>(&event)) {
         steps_without_token_ = 0;
         ++report_.n_tokens;
-        (c.n_tokens == 1 ? report_.first_us : report_.gap_us)
-            .add(now_us - (c.n_tokens == 1 ? c.asked_us : c.last_token_us));
+        if (!c.dawdler()) {  // what it waits for is itself
+            (c.n_tokens == 1 ? report_.first_us : report_.gap_us)
+                .add(now_us - (c.n_tokens == 1 ? c.asked_us : c.last_token_us));
+        }
         c.last_token_us = now_us;
         report_.hash = mixed(report_.hash, c.task.value() << 8U ^ static_cast<std::uint64_t>(t->piece.token));
         obey_ask(c);
@@ -296,6 +317,12 @@ void Run::obey_ask(Client& c) {
             }
         };
         engine_.park_request(std::to_string(c.number), when_parked);
+    }
+    if (c.n_tokens == c.ask.dawdles_at) {
+        c.reads = false;
+        c.behind = true;
+        checker_.client_dawdles();
+        plan(clock_.now_us() + c.ask.dawdles_us, OrderKind::read_on, c.number);
     }
     if (c.ask.leaves_at >= 0 && c.n_tokens > c.ask.leaves_at && c.n_tokens < c.ask.n_predict) {
         leave(c);

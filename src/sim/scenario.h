@@ -24,7 +24,7 @@
 
 namespace kvalet::sim {
 
-enum class OrderKind : std::uint8_t { ask, leave, park, unpark, priority };
+enum class OrderKind : std::uint8_t { ask, leave, park, unpark, priority, read_on };
 
 struct Order {
     Micros at_us = 0;

@@ -22,6 +22,8 @@ Ask ask_of(const WorkloadOptions& o, std::uint64_t k) {
     a.held_us = random.wait(2 * o.think_us);
     a.topic = random.percent(o.topic_pct) ? static_cast<std::uint64_t>(random.between(1, kTopics)) : 0;
     a.thinks_us = random.wait(o.think_us);
+    a.dawdles_at = random.percent(o.dawdle_pct) ? random.between(1, a.n_predict) : -1;
+    a.dawdles_us = random.wait(4 * o.think_us);
     return a;
 }
 

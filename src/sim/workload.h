@@ -16,11 +16,13 @@ struct Ask {
     std::int64_t n_prompt = 1;
     std::int64_t n_predict = 1;
     std::int32_t priority = 0;
-    std::uint64_t topic = 0;      // prompts of one topic begin with the same tokens; 0: with none of others
-    std::int64_t leaves_at = -1;  // the client goes away when it has so many tokens; -1: it stays
-    std::int64_t held_at = -1;    // it parks its request when it has so many tokens
-    Micros held_us = 0;           // and takes it back after so long
-    Micros thinks_us = 0;         // before the next one of the same client
+    std::uint64_t topic = 0;       // prompts of one topic begin with the same tokens; 0: with none of others
+    std::int64_t leaves_at = -1;   // the client goes away when it has so many tokens; -1: it stays
+    std::int64_t held_at = -1;     // it parks its request when it has so many tokens
+    Micros held_us = 0;            // and takes it back after so long
+    std::int64_t dawdles_at = -1;  // it stops reading when it has so many tokens
+    Micros dawdles_us = 0;         // and reads on after so long
+    Micros thinks_us = 0;          // before the next one of the same client
 };
 
 /// How requests are drawn. The kth is the same whatever the engine does with the others.
@@ -36,6 +38,7 @@ struct WorkloadOptions {
     int important_pct = 5;     // have priority 10
     int leave_pct = 2;
     int hold_pct = 1;
+    int dawdle_pct = 1;
     int topic_pct = 30;
 };
 

@@ -101,9 +101,10 @@ TEST_P(EveryRun, AlsoWithForcedParks) {
     }
 }
 
-// Other shapes: one slot, many slots, a pool that one prompt nearly fills, everybody leaves, all important.
+// Other shapes: one slot, many slots, a pool that one prompt nearly fills, everybody leaves, all important,
+// half of them or nobody reads all the time.
 TEST_P(EveryRun, AlsoInOddWorlds) {
-    for (int world = 0; world < 6; ++world) {
+    for (int world = 0; world < 8; ++world) {
         sim::Options o = small(static_cast<std::uint64_t>(world));
         o.machine.n_slots = world == 0 ? 1 : world == 1 ? 32 : 8;
         o.machine.pool = world == 2 ? 170 : 512;
@@ -111,6 +112,7 @@ TEST_P(EveryRun, AlsoInOddWorlds) {
         o.workload.leave_pct = world == 3 ? 100 : 2;
         o.workload.hold_pct = world == 4 ? 60 : 1;
         o.workload.important_pct = world == 5 ? 50 : 5;
+        o.workload.dawdle_pct = world == 6 ? 50 : world == 7 ? 100 : 1;
         const sim::Report r = run(o, 2);
         EXPECT_EQ(r.fault, "") << "world " << world;
         EXPECT_EQ(r.n_completed + r.n_left, o.workload.n_requests) << "world " << world;
