@@ -364,7 +364,12 @@ class Llama final : public LlamaBackend {
         const std::int64_t one = snapshot_size(SlotId{0}).value();
         entries.front().output = false;
         entries.back().output = true;
-        decode(std::span(entries).subspan(1));
+        for (auto rest = std::span(entries).subspan(1);
+             !rest.empty();) {  // --batch-size may be less than kMore
+            const auto n = std::min(rest.size(), static_cast<std::size_t>(caps_.n_batch.value()));
+            decode(rest.first(n));
+            rest = rest.subspan(n);
+        }
         const std::int64_t more = snapshot_size(SlotId{0}).value();
         llama_memory_clear(memory_, true);
         caps_.snapshot_per_token = Bytes{std::max<std::int64_t>(0, (more - one) / kMore)};

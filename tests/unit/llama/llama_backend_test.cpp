@@ -165,5 +165,19 @@ TEST(LlamaBackend, TheEstimateOfASnapshotIsItsSize) {
               caps.snapshot_fixed.value() + 100 * caps.snapshot_per_token.value());
 }
 
+// The measure of snapshots at the start feeds no more than a batch either.
+TEST(LlamaBackend, TheEstimateDoesNotDependOnTheBatchSize) {
+    for (const std::uint32_t n : {1U, 3U, 8U}) {
+        auto o = options_for("llama", 512);
+        o.n_batch = o.n_ubatch = n;
+        auto small = engine::LlamaBackend::load(o);
+        auto large = engine::LlamaBackend::load(options_for("llama", 512));
+        ASSERT_TRUE(small.ok() && large.ok());
+        EXPECT_EQ((*small)->caps().n_batch.value(), n);
+        EXPECT_EQ((*small)->caps().snapshot_fixed, (*large)->caps().snapshot_fixed);
+        EXPECT_EQ((*small)->caps().snapshot_per_token, (*large)->caps().snapshot_per_token);
+    }
+}
+
 }  // namespace
 }  // namespace kvalet::test
