@@ -1,45 +1,9 @@
-// P1.8: when the pool has room the check allocates nothing. Every allocation of this
-// process is counted.
-#include <cstdlib>
+// P1.8: when the pool has room the check allocates nothing. Every allocation of this process is counted.
 #include <gtest/gtest.h>
-#include <new>
 
+#include "support/counted_allocations.h"
 #include "unit/sched/random_view.h"
 #include "unit/sched/scene.h"
-
-namespace {
-
-std::size_t n_allocations = 0;
-
-void* counted(std::size_t size) {
-    ++n_allocations;
-    void* memory = std::malloc(size == 0 ? 1 : size);
-    if (memory == nullptr) {
-        std::abort();
-    }
-    return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-    return counted(size);
-}
-void* operator new[](std::size_t size) {
-    return counted(size);
-}
-void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
 
 namespace kvalet::test {
 namespace {
@@ -47,18 +11,18 @@ namespace {
 /// Plans and judges as a step of the engine does, with what it used before; the allocations of that.
 std::size_t allocations_of_a_step(const sched::View& view, const sched::Policy& policy, sched::Plan& plan,
                                   std::string& why) {
-    const std::size_t before = n_allocations;
+    const std::size_t before = allocations();
     plan_into(view, policy, plan);
     const bool good = valid(view, policy, plan, &why);
-    const std::size_t n = n_allocations - before;
+    const std::size_t n = allocations() - before;
     EXPECT_TRUE(good) << why;
     return n;
 }
 
 TEST(Cost, TheCounterCounts) {
-    const std::size_t before = n_allocations;
+    const std::size_t before = allocations();
     const std::string long_text(1000, 'x');
-    EXPECT_EQ(n_allocations, before + 1) << long_text.size();
+    EXPECT_EQ(allocations(), before + 1) << long_text.size();
 }
 
 TEST(Cost, P1_8_WithRoomTheCheckAllocatesNothing) {

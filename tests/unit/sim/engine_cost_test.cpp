@@ -1,46 +1,11 @@
 // P1.8 in the engine: what a step does before its plan is carried out (the inbox, the
 // view, the plan) allocates nothing while the pool has room. Every allocation of this process is counted.
-#include <cstdlib>
 #include <gtest/gtest.h>
-#include <new>
 
 #include "engine/engine.h"
 #include "engine/observer.h"
 #include "sim/client.h"
-
-namespace {
-
-std::size_t n_allocations = 0;
-
-void* counted(std::size_t size) {
-    ++n_allocations;
-    void* memory = std::malloc(size == 0 ? 1 : size);
-    if (memory == nullptr) {
-        std::abort();
-    }
-    return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-    return counted(size);
-}
-void* operator new[](std::size_t size) {
-    return counted(size);
-}
-void operator delete(void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-    std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-    std::free(memory);
-}
+#include "support/counted_allocations.h"
 
 namespace kvalet::test {
 namespace {
@@ -49,7 +14,7 @@ namespace {
 class Mark final : public engine::Observer {
   public:
     void on_plan(const sched::View& view, const sched::Plan&) override {
-        at_plan = n_allocations;
+        at_plan = allocations();
         n_residents = view.residents.size();
     }
     std::size_t at_plan = 0;
@@ -78,11 +43,11 @@ TEST(EngineCost, P1_8_UpToThePlanAStepWithRoomAllocatesNothing) {
             engine.step();
         }
         for (int step = 0; step < 100; ++step) {
-            const std::size_t before = n_allocations;
+            const std::size_t before = allocations();
             ASSERT_TRUE(engine.step());
             ASSERT_EQ(mark.at_plan, before) << preset << " step " << step;
             ASSERT_EQ(mark.n_residents, 16U);
-            ASSERT_GT(n_allocations, before) << "events are made after it: the counter counts";
+            ASSERT_GT(allocations(), before) << "events are made after it: the counter counts";
         }
     }
 }
