@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/ids.h"
 #include "core/result.h"
+#include "engine/park_store.h"
 #include "engine/request.h"
 #include "engine/snapshot.h"
 #include "sched/policy.h"
@@ -30,6 +31,7 @@ struct EngineConfig {
     Micros publish_us = 5'000;  // readers of snapshots need nothing fresher while steps follow each other
     int sample_threads = 1;     // generations whose next() may run side by side
     sched::Policy policy;
+    ParkStore::Allocate park_memory;  // empty: the heap
 };
 
 class Engine {

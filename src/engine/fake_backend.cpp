@@ -43,12 +43,18 @@ FakeBackend::FakeBackend(FakeOptions options, ManualClock* clock) : options_(opt
 bool FakeBackend::fails(FakeCall call) {
     const auto i = static_cast<std::size_t>(call);
     ++calls_[i];
-    return fail_at_[i] != 0 && calls_[i] == fail_at_[i];
+    return fail_at_[i] != 0 && (calls_[i] == fail_at_[i] || (fails_on_[i] && calls_[i] > fail_at_[i]));
 }
 
 void FakeBackend::fail_nth(FakeCall call, std::uint64_t nth) {
     const auto i = static_cast<std::size_t>(call);
     fail_at_[i] = nth == 0 ? 0 : calls_[i] + nth;
+    fails_on_[i] = false;
+}
+
+void FakeBackend::fail_from(FakeCall call, std::uint64_t nth) {
+    fail_nth(call, nth);
+    fails_on_[static_cast<std::size_t>(call)] = true;
 }
 
 std::int64_t FakeBackend::cells_used() const {
@@ -166,6 +172,7 @@ void FakeBackend::clear(SlotId slot) {
 void FakeBackend::share(SlotId from, SlotId to, Tokens n) {
     const Memory& source = at(from);
     Memory& target = at(to);
+    ++n_shares_;
     const auto count = static_cast<std::ptrdiff_t>(n.value());
     target.tokens.assign(source.tokens.begin(), source.tokens.begin() + count);
     target.hashes.assign(source.hashes.begin(), source.hashes.begin() + count);
@@ -176,14 +183,18 @@ void FakeBackend::share(SlotId from, SlotId to, Tokens n) {
     }
 }
 
+std::int64_t FakeBackend::bytes_of(const Memory& m) const {
+    return caps_.snapshot_fixed.value() +
+           caps_.snapshot_per_token.value() * static_cast<std::int64_t>(m.tokens.size());
+}
+
 Bytes FakeBackend::snapshot_size(SlotId slot) {
-    return caps_.snapshot_fixed +
-           Bytes{caps_.snapshot_per_token.value() * static_cast<std::int64_t>(at(slot).tokens.size())};
+    return Bytes{fails(FakeCall::snapshot_size) ? 0 : bytes_of(at(slot))};  // 0 is what libllama says
 }
 
 bool FakeBackend::save(SlotId slot, std::span<std::byte> into) {
     const Memory& m = at(slot);
-    if (fails(FakeCall::save) || static_cast<std::int64_t>(into.size()) < snapshot_size(slot).value()) {
+    if (fails(FakeCall::save) || static_cast<std::int64_t>(into.size()) < bytes_of(m)) {
         return false;
     }
     const std::uint64_t head[2] = {m.tokens.size(), m.hashes.empty() ? kSeed : m.hashes.back()};

@@ -13,8 +13,9 @@
 
 namespace kvalet::engine {
 
-enum class FakeCall : std::uint8_t { decode_room, decode_compute, save, load, truncate };
-constexpr std::size_t kFakeCalls = 5;
+/// share and clear are not among them: libllama has no way to say that they failed.
+enum class FakeCall : std::uint8_t { decode_room, decode_compute, snapshot_size, save, load, truncate };
+constexpr std::size_t kFakeCalls = 6;
 
 /// What things take in virtual time. All zero: nothing moves the clock.
 struct FakeCosts {
@@ -57,9 +58,12 @@ class FakeBackend final : public Backend {
     // --------------------------------------------------------------------------------------------------
     /// The nth call of this kind from now (1 is the next) fails; 0 lets all succeed.
     void fail_nth(FakeCall call, std::uint64_t nth);
+    /// This one and all after it.
+    void fail_from(FakeCall call, std::uint64_t nth);
     [[nodiscard]] std::uint64_t calls(FakeCall call) const { return calls_[static_cast<std::size_t>(call)]; }
     [[nodiscard]] std::int64_t cells_used() const;
     [[nodiscard]] const std::vector<Token>& content(SlotId slot) const;
+    [[nodiscard]] std::uint64_t n_shares() const { return n_shares_; }
     [[nodiscard]] std::uint64_t n_decodes() const { return n_decodes_; }
 
     /// The token that follows `tokens` when the most likely one is taken.
@@ -83,6 +87,7 @@ class FakeBackend final : public Backend {
     }
     void append(Memory& m, Token token) const;
     [[nodiscard]] bool fails(FakeCall call);
+    [[nodiscard]] std::int64_t bytes_of(const Memory& m) const;
     [[nodiscard]] bool room_for(std::span<const BatchEntry> batch) const;
     void charge_decode(std::span<const BatchEntry> batch);
     void charge_copy(std::size_t bytes);
@@ -96,7 +101,9 @@ class FakeBackend final : public Backend {
     std::vector<float> row_;
     std::array<std::uint64_t, kFakeCalls> calls_{};
     std::array<std::uint64_t, kFakeCalls> fail_at_{};
+    std::array<bool, kFakeCalls> fails_on_{};
     std::uint64_t n_decodes_ = 0;
+    std::uint64_t n_shares_ = 0;
     std::uint64_t n_groups_ = 0;
 };
 

@@ -1,93 +1,10 @@
 // n > 1: the prompt is computed once and shared; a family is never parked and never wedges the others.
 #include <gtest/gtest.h>
 
-#include "support/argmax_generation.h"
-#include "unit/engine/harness.h"
+#include "unit/engine/family_harness.h"
 
 namespace kvalet::test {
 namespace {
-
-/// Takes the k-th best token first, then the best: members of a family that differ.
-class NthFirst final : public text::Generation {
-  public:
-    NthFirst(std::int64_t n_predict, Token shift) : rest_(n_predict), shift_(shift) {}
-    void begin(std::span<const Token>) override {}
-    text::Piece next(std::span<const float> logits, const text::StepFacts& facts) override {
-        text::Piece p = rest_.next(logits, facts);
-        if (first_) {
-            p.token = (p.token + shift_) % static_cast<Token>(logits.size());
-            first_ = false;
-        }
-        return p;
-    }
-    [[nodiscard]] bool has_new_line() const override { return false; }
-
-  private:
-    ArgmaxGeneration rest_;
-    Token shift_;
-    bool first_ = true;
-};
-
-struct Member {
-    std::shared_ptr<engine::Outbox> outbox =
-        std::make_shared<engine::Outbox>(std::function<void()>{}, 100'000);
-    std::vector<Token> tokens;
-    std::optional<engine::Finished> finished;
-    std::optional<Error> failed;
-
-    void read() {
-        while (auto event = outbox->try_pop()) {
-            if (auto* t = std::get_if<engine::TokenOut>(&*event)) {
-                tokens.push_back(t->piece.token);
-            } else if (auto* f = std::get_if<engine::Finished>(&*event)) {
-                finished = *f;
-            } else if (auto* e = std::get_if<engine::Failed>(&*event)) {
-                failed = e->error;
-            }
-        }
-    }
-};
-
-struct Family {
-    std::vector<Token> prompt;
-    std::vector<Member> members;
-    Result<TaskId> task = make_error(ErrorKind::server, "not submitted");
-};
-
-Family ask_family(Harness& h, std::size_t n, std::int64_t n_prompt, std::vector<std::int64_t> n_predict) {
-    Family f;
-    for (std::int64_t i = 0; i < n_prompt; ++i) {
-        f.prompt.push_back(static_cast<Token>(200 - i % 100));
-    }
-    f.members.resize(n);
-    engine::Request r;
-    r.public_id = "family";
-    r.prompt = f.prompt;
-    r.generation = std::make_unique<NthFirst>(n_predict[0], 0);
-    r.outbox = f.members[0].outbox;
-    for (std::size_t i = 1; i < n; ++i) {
-        r.child_generations.push_back(std::make_unique<NthFirst>(n_predict[i], static_cast<Token>(i)));
-        r.child_outboxes.push_back(f.members[i].outbox);
-    }
-    f.task = h.engine().submit(std::move(r));
-    return f;
-}
-
-void expect_exact(const Harness& h, Family& f) {
-    for (std::size_t i = 0; i < f.members.size(); ++i) {
-        Member& m = f.members[i];
-        m.read();
-        ASSERT_TRUE(m.finished.has_value()) << (m.failed ? m.failed->message : "no end");
-        ASSERT_FALSE(m.tokens.empty());
-        std::vector<Token> all = f.prompt;
-        all.push_back((h.backend.next_token(all) + static_cast<Token>(i)) % 260);
-        for (std::size_t k = 1; k < m.tokens.size(); ++k) {
-            all.push_back(h.backend.next_token(all));
-        }
-        EXPECT_EQ(m.tokens,
-                  std::vector<Token>(all.begin() + static_cast<std::ptrdiff_t>(f.prompt.size()), all.end()));
-    }
-}
 
 TEST(Family, ThePromptIsComputedOnce) {
     for (const bool unified : {true, false}) {

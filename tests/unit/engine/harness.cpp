@@ -76,6 +76,7 @@ bool Harness::step() {
     const bool did = engine_.step();
     const engine::Snapshot s = snapshot();
     EXPECT_LE(backend.cells_used(), backend.caps().pool.value());
+    EXPECT_TRUE(s.n_preempted > 0 || s.parked_bytes == Bytes{0}) << "P3.5: bytes of nobody";
     read_all();
     return did;
 }
