@@ -128,6 +128,7 @@ void Core::carry_out(const sched::Resume& a) {
     std::erase(parked_, &s);
     ++counters_.n_resume_total;
     const Micros end_us = clock.now_us();
+    s.timed_until_us = end_us;
     record.ms = ms_between(start_us, end_us);
     record.parked_ms = ms_between(s.parked_since_us, end_us);
     record.free_after = free_cells();

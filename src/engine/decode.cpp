@@ -113,6 +113,8 @@ void Core::account(const BatchPart& part) {
     slot_at(s.slot).cells += cells_of(part.n);
     const Tokens replayed = std::max(Tokens{0}, std::min(after, s.replay_end) - before);
     const Tokens fresh = std::max(Tokens{0}, std::min(after, s.n_prompt) - std::max(before, s.replay_end));
+    s.fed = part.n;
+    s.fed_again = replayed;
     s.n_recompute += static_cast<std::uint64_t>(replayed.value());
     s.n_prompt_done += fresh;
     counters_.n_recompute_tokens_total += static_cast<std::uint64_t>(replayed.value());
@@ -178,12 +180,14 @@ void Core::take_token(Sequence& s, text::Piece piece) {
 }
 
 // The time of a step counts for whoever was resident in it: as prompt time until the first token is there,
-// then as time of prediction, and not at all while a replay catches up (P6.3).
+// then as time of prediction, and not at all while a replay catches up (P6.3). A step that ends a replay and
+// goes on counts in part.
 void Core::keep_time() {
     const Micros now_us = clock.now_us();
     for (Slot& slot : slots_) {
         if (slot.sequence != nullptr && slot.sequence->resident()) {
             keep_time(*slot.sequence, now_us);
+            slot.sequence->fed = slot.sequence->fed_again = Tokens{0};
         }
     }
 }
@@ -191,9 +195,7 @@ void Core::keep_time() {
 void Core::keep_time(Sequence& s, Micros now_us) {
     const Micros from_us = std::max(step_started_us_, s.timed_until_us);
     s.timed_until_us = now_us;
-    if (!s.replaying()) {
-        (s.n_decoded() == Tokens{0} ? s.prompt_us : s.predict_us) += now_us - from_us;
-    }
+    (s.n_decoded() == Tokens{0} ? s.prompt_us : s.predict_us) += s.without_replay(now_us - from_us);
 }
 
 }  // namespace kvalet::engine

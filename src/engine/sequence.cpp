@@ -65,6 +65,13 @@ bool Sequence::parked() const {
     return state_ == SequenceState::swapped || state_ == SequenceState::dropped;
 }
 
+Micros Sequence::without_replay(Micros us) const {
+    if (fed == Tokens{0}) {
+        return replaying() ? 0 : us;
+    }
+    return us * (fed - fed_again).value() / fed.value();
+}
+
 Timings Sequence::timings(Micros now_us) const {
     Timings t;
     t.cache_n = n_cached;

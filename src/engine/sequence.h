@@ -48,6 +48,8 @@ struct Sequence {
     std::optional<sched::ParkMode> last_mode;
     std::optional<sched::ParkReason> last_reason;
     std::uint64_t n_recompute = 0;
+    Tokens fed;        // in this step
+    Tokens fed_again;  // of these, the ones that had been computed before
 
     // n > 1: the parent computes the prompt, its children share it.
     TaskId family{0};                 // the parent's task; 0: no family
@@ -72,6 +74,8 @@ struct Sequence {
     [[nodiscard]] bool resident() const;
     [[nodiscard]] bool parked() const;
     [[nodiscard]] bool replaying() const { return computed < replay_end; }
+    /// What is left of a time in this step when the part that a replay took is left out.
+    [[nodiscard]] Micros without_replay(Micros us) const;
     [[nodiscard]] Timings timings(Micros now_us) const;
 
   private:
