@@ -33,7 +33,7 @@ test-tsan: ## the tests on the fake backend under ThreadSanitizer
 	@scripts/test.sh tsan
 
 deps: ## only the set-up of `make serve` and `make test`
-	@$(deps) ensure packages libllama model tools tiny-models
+	@$(deps) ensure packages test-packages libllama model tools clients tiny-models
 
 model: ## fetch the default model and print its path
 	@$(deps) ensure model

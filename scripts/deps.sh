@@ -2,7 +2,7 @@
 # The set-up: what Kvalet is built from and tested with, fetched and made once into the cache.
 #   deps.sh ensure THING...   makes what is missing; says nothing and asks no network when all is there
 #   deps.sh path THING        prints where the thing is (or will be)
-# THING: packages, lint-packages, libllama, model, tools, tiny-models, gemma, peer.
+# THING: packages, lint-packages, test-packages, libllama, model, tools, clients, tiny-models, gemma, peer.
 # The cache is ${KVALET_DEPS:-~/.cache/kvalet}. CMAKE_ARGS (say -DGGML_CUDA=on) is given to the build of libllama.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -64,7 +64,22 @@ say_missing() {
         On other systems install what these are called there, then run the same command again."
 }
 
+install_packages() { DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"; }
+
+# Debian starts what it installs, and at every boot again, if it is a service. The tests start programs of their own: while
+# these packages are installed the commands that start a service do nothing, and then the services are disabled.
+install_programs_only() {
+  local stubs name
+  stubs=$(mktemp -d)
+  # shellcheck disable=SC2064  # as it is now
+  trap "rm -rf '$stubs'" EXIT
+  for name in invoke-rc.d deb-systemd-invoke; do ln -s /bin/true "$stubs/$name"; done
+  install_packages -o DPkg::Path="$stubs:$PATH" "$@"
+  for name in "$@"; do update-rc.d "${name%-light}" disable; done
+}
+
 ensure_packages() {
+  local install=install_packages
   local -a missing picked
   mapfile -t missing < <(missing_of "$1")
   ((${#missing[@]} == 0)) && return
@@ -73,8 +88,8 @@ ensure_packages() {
     locked packages
     slow "looking up the Debian packages" "$cache/logs/apt-update.log" apt-get update
     mapfile -t picked < <(pick_packages "${missing[@]}")
-    DEBIAN_FRONTEND=noninteractive slow "installing Debian packages: ${picked[*]}" "$cache/logs/apt-install.log" \
-      apt-get install -y --no-install-recommends "${picked[@]}"
+    [[ $1 != test ]] || install=install_programs_only
+    slow "installing Debian packages: ${picked[*]}" "$cache/logs/apt-install.log" "$install" "${picked[@]}"
   )
 }
 
@@ -102,6 +117,23 @@ ensure_venv() {
 ensure_python() { ensure_venv "$(python_dir)" "a Python environment"; }
 # shellcheck disable=SC2086  # the pins are lists
 ensure_tools() { ensure_venv "$(tools_dir)" "a Python environment for the tests" $test_packages $tiny_packages; }
+
+# The packages of the tests' Node.js clients. They bring no build steps, and would not be let run them.
+make_clients() {
+  local node
+  node=$(node_dir)
+  cp "$repo/tests/e2e/clients/package.json" "$1"
+  slow "fetching the Node.js clients of the tests" "$cache/logs/clients.log" \
+    "$node/bin/node" "$node/lib/node_modules/npm/bin/npm-cli.js" install --prefix "$1" --cache "$1/npm-cache" \
+    --no-package-lock --ignore-scripts --no-audit --no-fund --no-update-notifier
+  rm -rf "$1/npm-cache"
+}
+
+ensure_clients() {
+  [[ -e $(clients_dir) ]] && return
+  ensure_tools
+  made_once "$(clients_dir)" make_clients
+}
 
 # pip_quiet LABEL LOG ARGUMENTS...: pip of the bare environment.
 pip_slow() {
@@ -235,9 +267,11 @@ ensure() {
   case $1 in
     packages) ensure_packages build ;;
     lint-packages) ensure_packages lint ;;
+    test-packages) ensure_packages test ;;
     libllama) ensure_libllama ;;
     model) ensure_model ;;
     tools) ensure_tools ;;
+    clients) ensure_clients ;;
     tiny-models) ensure_tiny_models ;;
     gemma) ensure_gemma ;;
     peer) ensure_peer ;;
@@ -250,6 +284,8 @@ path_of() {
     libllama) libllama_prefix ;;
     model) model_path ;;
     tools) tools_dir ;;
+    node) echo "$(node_dir)/bin/node" ;;
+    clients) clients_dir ;;
     tiny-models) tiny_dir ;;
     tiny-*) echo "$(tiny_dir)/$1.gguf" ;;
     gemma) gemma_path ;;

