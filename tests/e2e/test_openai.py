@@ -7,19 +7,26 @@ import pytest
 
 MESSAGES = [{"role": "user", "content": "Some words, please."}]
 OPTIONS = {"model": "any", "max_tokens": 40, "temperature": 0, "seed": 1, "extra_body": {"ignore_eos": True, "cache_prompt": False, "id_slot": 0}}
+NOTICES = ["comments", "data", "off"]
+# One thread: a model this small gains nothing by two, which on a busy machine wait for each other.
+POOL = ["-c", 512, "--parallel", 2, "--kv-unified", "--threads", 1]
 TIMEOUT_S = 60
+
+
+def with_notices(notices):
+    return OPTIONS | {"extra_body": OPTIONS["extra_body"] | {"sse_notices": notices}}
 
 
 @pytest.fixture(scope="module")
 def server(module_servers):
-    flags = ["-c", 512, "--parallel", 2, "--kv-unified", "--metrics", "--preempt-preset", "swap", "-a", "tiny"]
-    return module_servers.tiny(*flags, env={"LLAMA_SERVER_PREEMPT_EVERY": "3"})
+    flags = ["--metrics", "--preempt-preset", "swap", "-a", "tiny"]
+    return module_servers.tiny(*POOL, *flags, env={"LLAMA_SERVER_PREEMPT_EVERY": "3"})
 
 
 @pytest.fixture(scope="module")
 def expected(module_servers):
     """What a server that parks nobody says."""
-    plain = module_servers.tiny("-c", 512, "--parallel", 2, "--kv-unified")
+    plain = module_servers.tiny(*POOL)
     fields = {k: v for k, v in OPTIONS.items() if k != "extra_body"} | OPTIONS["extra_body"]
     return {
         "chat": plain.ok("/v1/chat/completions", fields | {"messages": MESSAGES})["choices"][0]["message"]["content"],
@@ -58,11 +65,12 @@ def test_chat_stream(client, expected):
     assert len({chunk.id for chunk in chunks}) == 1
 
 
-@pytest.mark.parametrize("notices", ["comments", "data", "off"])
+@pytest.mark.parametrize("notices", NOTICES)
 def test_notices_do_not_disturb_it(client, expected, notices):
-    options = OPTIONS | {"extra_body": OPTIONS["extra_body"] | {"sse_notices": notices}}
-    stream = client.chat.completions.create(messages=MESSAGES, stream=True, **options)
+    stream = client.chat.completions.create(messages=MESSAGES, stream=True, **with_notices(notices))
     assert "".join(chunk.choices[0].delta.content or "" for chunk in stream) == expected["chat"]
+    stream = client.completions.create(prompt="Some words", stream=True, **with_notices(notices))
+    assert "".join(chunk.choices[0].text for chunk in stream) == expected["text"]
 
 
 def test_completions(client, expected):
@@ -89,9 +97,10 @@ def test_logprobs(client):
         assert bytes(entry.bytes).decode(errors="replace").startswith(entry.token[:1])
 
 
-def test_several_at_once(server, expected):
+@pytest.mark.parametrize("notices", NOTICES)
+def test_several_at_once(server, expected, notices):
     async def ask(client):
-        stream = await client.chat.completions.create(messages=MESSAGES, stream=True, **OPTIONS)
+        stream = await client.chat.completions.create(messages=MESSAGES, stream=True, **with_notices(notices))
         return "".join([chunk.choices[0].delta.content or "" async for chunk in stream])
 
     async def ask_all():

@@ -3,7 +3,7 @@
 from harness.client import Reply, request
 from harness.metrics import Metrics
 from harness.prompts import numbers_prompt, prompt_tokens
-from harness.server import Server, binary, fake_binary, model_path, peer_binary, tiny_path
+from harness.server import Server, binary, deps_path, fake_binary, model_path, peer_binary, tiny_path
 from harness.sse import Stream
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Server",
     "Stream",
     "binary",
+    "deps_path",
     "fake_binary",
     "model_path",
     "numbers_prompt",
