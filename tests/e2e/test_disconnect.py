@@ -15,15 +15,6 @@ def body(n_predict, seed=1, **more):
     return {"prompt": prompt_tokens(60, seed, fake=True), "n_predict": n_predict, "ignore_eos": True, "cache_prompt": False} | more
 
 
-def nothing_left(server):
-    metrics = server.metrics()
-    return (
-        server.requests()["data"] == []
-        and not any(slot["is_processing"] for slot in server.slots())
-        and metrics["preempt_ram_bytes"] == metrics["requests_preempted"] == metrics["requests_processing"] == 0
-    )
-
-
 class Bystander:
     """Runs beside; must say what it says alone."""
 
@@ -36,7 +27,7 @@ class Bystander:
     def check(self):
         self.stream.final()
         assert self.stream.data()[:-1] == self.alone
-        self.server.wait_until(lambda: nothing_left(self.server), "a server without requests")
+        self.server.wait_until(self.server.nothing_left, "a server without requests")
         assert self.server.ok("/completion", body(5))["tokens_predicted"] == 5
 
 
@@ -101,7 +92,7 @@ def test_while_parked_for_lack_of_room(servers):
     for stream in streams:
         if stream is not parked[0]:
             assert stream.final()["tokens_predicted"] == 150
-    server.wait_until(lambda: nothing_left(server), "a server without requests")
+    server.wait_until(server.nothing_left, "a server without requests")
 
 
 @pytest.mark.parametrize("route", ["/completion", "/v1/chat/completions"])
@@ -137,7 +128,7 @@ def test_forced_parks_and_leaving_at_every_moment(servers):
     server = servers.fake(*POOL, env={"LLAMA_SERVER_PREEMPT_EVERY": "2", "KVALET_FAKE_DECODE_US": "300"})
     for n in range(1, 40):
         server.stream("/completion", body(300, n)).wait_tokens(n % 13 + 1).abort()
-    server.wait_until(lambda: nothing_left(server), "a server without requests")
+    server.wait_until(server.nothing_left, "a server without requests")
     metrics = server.metrics()
     assert metrics["n_preempt_total"] >= metrics["n_resume_total"] > 0
     assert server.ok("/completion", body(20))["tokens_predicted"] == 20

@@ -24,16 +24,6 @@ def ask_body(route, n_predict, **more):
     return (chat if "chat" in route else body)(n_predict, **more)
 
 
-def said(stream):
-    """The data events without what differs from run to run."""
-    stream.final()
-    events = stream.events()
-    for event in events:
-        for volatile in ("id", "created", "timings", "id_slot"):
-            event.pop(volatile, None)
-    return [json.dumps(event) for event in events]
-
-
 @pytest.mark.fake
 @pytest.mark.parametrize("route", ["/completion", "/v1/completions", "/v1/chat/completions"])
 def test_comments_in_order_and_the_same_body(servers, route):
@@ -41,7 +31,7 @@ def test_comments_in_order_and_the_same_body(servers, route):
     parked = servers.fake(*POOL, env={"LLAMA_SERVER_PREEMPT_EVERY": "64"})
     fields = ask_body(route, 300) | ({"prompt": "words"} if route == "/v1/completions" else {})
     alone, stream = plain.stream(route, fields).wait_end(), parked.stream(route, fields).wait_end()
-    assert said(stream) == said(alone)
+    assert stream.said() == alone.said()
     assert alone.comments() == []
     assert stream.comment_words() == ["preempted", "resumed"] * 4
     assert stream.comments()[0].startswith("preempted reason=forced")
@@ -137,14 +127,14 @@ def test_notices_as_data_or_not_at_all(servers, route, by):
         assert stream.comments() == []
         assert stream.text() == alone.text()
         if word == "off":
-            assert said(stream) == said(alone)
+            assert stream.said() == alone.said()
             continue
         extra = len(stream.events()) - len(alone.events())
         assert extra == 2 * server.metrics()["n_preempt_total"] == 6
         shapes = [sorted(event) for event in alone.events()[:2]]
         for event in stream.events()[:-3]:
             assert sorted(event) in shapes, "a chunk of the stream's own kind"
-        assert [e for e in said(stream) if e in said(alone)] == said(alone)
+        assert [e for e in stream.said() if e in alone.said()] == alone.said()
 
 
 @pytest.mark.fake

@@ -41,15 +41,6 @@ def is_parked(server, stream):
     return states.get(stream.headers["x-request-id"]) in ("swapped", "dropped")
 
 
-def nothing_left(server):
-    metrics = server.metrics()
-    return (
-        server.requests()["data"] == []
-        and not any(slot["is_processing"] for slot in server.slots())
-        and metrics["preempt_ram_bytes"] == metrics["requests_preempted"] == metrics["requests_processing"] == 0
-    )
-
-
 @pytest.mark.fake
 @each_proxy
 def test_notices_come_through_at_once(servers, tmp_path, name):
@@ -85,7 +76,7 @@ def test_a_client_that_goes_away_frees_the_slot(servers, tmp_path, name, state):
         if state in ("parked", "silent"):
             park(server, stream.wait_tokens(3))
         stream.abort()
-        server.wait_until(lambda: nothing_left(server), "a server without requests", timeout_s=UNCUT_S)
+        server.wait_until(server.nothing_left, "a server without requests", timeout_s=UNCUT_S)
         assert front.request("POST", "/completion", body(5)).json()["tokens_predicted"] == 5
 
 
@@ -171,7 +162,7 @@ def test_parked_for_ninety_seconds(servers, tmp_path):
             unpark(server, parked.stream)
         for parked in speaking:
             parked.check_whole()
-        server.wait_until(lambda: nothing_left(server), "a server without requests")
+        server.wait_until(server.nothing_left, "a server without requests")
 
 
 def cell_of(cells, slot):

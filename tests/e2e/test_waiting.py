@@ -30,15 +30,6 @@ def hold_all(server):
     return [server.stream("/completion", body(15000, seed)).wait_tokens(1) for seed in (1, 2)]
 
 
-def said(stream):
-    stream.final()
-    events = stream.events()
-    for event in events:
-        for volatile in ("id", "created", "timings", "id_slot"):
-            event.pop(volatile, None)
-    return [json.dumps(event) for event in events]
-
-
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_stream_in_the_queue_hears_that_it_waits(servers, route):
     server = servers.fake(*POOL, env=SLOW)
@@ -59,7 +50,7 @@ def test_a_stream_in_the_queue_hears_that_it_waits(servers, route):
     assert max(gaps) < GAP_S
     holders[0].abort()
     for stream in (first, second):
-        assert said(stream) == said(alone)
+        assert stream.said() == alone.said()
     holders[1].abort()
 
 
@@ -88,7 +79,7 @@ def test_waiting_as_data_or_in_silence(servers, route, notices):
     stream.final()
     assert stream.comments() == [] and stream.text() == alone.text()
     if notices == "off":
-        assert said(stream) == said(alone)
+        assert stream.said() == alone.said()
     holders[1].abort()
 
 

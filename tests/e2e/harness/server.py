@@ -146,6 +146,15 @@ class Server:
     def slots(self) -> list[dict]:
         return self.get("/slots").json()
 
+    def nothing_left(self) -> bool:
+        """No request, no slot in use, no byte parked; needs --metrics."""
+        metrics = self.metrics()
+        return (
+            self.requests()["data"] == []
+            and not any(slot["is_processing"] for slot in self.slots())
+            and metrics["preempt_ram_bytes"] == metrics["requests_preempted"] == metrics["requests_processing"] == 0
+        )
+
     def requests(self) -> dict:
         return self.get("/requests").json()
 

@@ -181,6 +181,15 @@ class Stream:
         assert len(ends) == 1, "a stream ends once"
         return events[-1]
 
+    def said(self) -> list[str]:
+        """The data events of a stream that came to its end, without what differs from run to run."""
+        self.final()
+        events = self.events()
+        for event in events:
+            for volatile in ("id", "created", "timings", "id_slot"):
+                event.pop(volatile, None)
+        return [json.dumps(event) for event in events]
+
     def finish_reason(self) -> str:
         self.final()
         reasons = [c["finish_reason"] for e in self.events() for c in e["choices"] if c["finish_reason"]]

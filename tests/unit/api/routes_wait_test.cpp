@@ -24,6 +24,20 @@ struct Taken {
     HeldStream first, second;
 };
 
+Options with_keepalives() {
+    Options options = large();
+    options.api.http_keepalive_body = true;
+    options.api.body_keepalive_interval = milliseconds{20};
+    return options;
+}
+
+/// What stands behind the white space of a chunked body.
+Json json_at_the_end(TestClient& client) {
+    const std::string rest = client.read_until("0\r\n\r\n");
+    const std::size_t begin = rest.find('{');
+    return *parse_json(rest.substr(begin, rest.rfind('}') - begin + 1));
+}
+
 TEST(RoutesWait, AStreamInTheQueueGetsItsHeadersAndItsPlace) {
     Taken taken(large());
     TestClient client(taken.server.port());
@@ -78,10 +92,7 @@ TEST(RoutesWait, ARequestWithSeveralPromptsIsParkedAsAWhole) {
 }
 
 TEST(RoutesWait, ABodyThatTakesLongBeginsWithWhiteSpace) {
-    Options options = large();
-    options.api.http_keepalive_body = true;
-    options.api.body_keepalive_interval = milliseconds{20};
-    Taken taken(std::move(options));
+    Taken taken(with_keepalives());
     TestClient client(taken.server.port());
     client.send(post_text("/completion", R"({"prompt":"hi","n_predict":3})"));
     const std::string head = client.read_until("\r\n\r\n");
@@ -89,11 +100,7 @@ TEST(RoutesWait, ABodyThatTakesLongBeginsWithWhiteSpace) {
     EXPECT_NE(head.find("application/json"), std::string::npos);
     client.read_until("1\r\n \r\n1\r\n \r\n");
     taken.first.client.close();
-    const std::string rest = client.read_until("0\r\n\r\n");
-    const std::size_t begin = rest.find('{');
-    const auto body = parse_json(rest.substr(begin, rest.rfind('}') - begin + 1));
-    ASSERT_TRUE(body.ok()) << rest;
-    EXPECT_EQ((*body)["tokens_predicted"], 3);
+    EXPECT_EQ(json_at_the_end(client)["tokens_predicted"], 3);
     const Response next = [&] {
         client.send(post_text("/tokenize", R"({"content":"a"})"));
         return client.read_response();
@@ -102,18 +109,13 @@ TEST(RoutesWait, ABodyThatTakesLongBeginsWithWhiteSpace) {
 }
 
 TEST(RoutesWait, AnErrorThatComesLateIsAnErrorObject) {
-    Options options = large();
-    options.api.http_keepalive_body = true;
-    options.api.body_keepalive_interval = milliseconds{20};
-    Taken taken(std::move(options));
+    Taken taken(with_keepalives());
     TestClient client(taken.server.port());
     client.send(post_text("/completion", R"({"prompt":"hi","n_predict":3})"));
     client.read_until("1\r\n \r\n");
     EXPECT_EQ(post(taken.server, "/completion", R"({"prompt":"hi","n_predict":"x"})").status, 400);
     taken.server.engine().stop();
-    const std::string rest = client.read_until("0\r\n\r\n");
-    const std::size_t begin = rest.find('{');
-    EXPECT_EQ((*parse_json(rest.substr(begin, rest.rfind('}') - begin + 1)))["error"]["code"], 503) << rest;
+    EXPECT_EQ(json_at_the_end(client)["error"]["code"], 503);
 }
 
 TEST(RoutesWait, WithoutTheFlagABodyIsAsItWas) {
