@@ -26,7 +26,8 @@ class Servers:
         return self.start([fake_binary(), "-m", "fake.gguf", *flags], **options)
 
     def tiny(self, *flags, model="tiny-llama", **options) -> Server:
-        return self.start([binary(), "-m", tiny_path(model), *flags], **options)
+        """With one thread: for so little work more only wait for each other, for long when the machine is busy."""
+        return self.start([binary(), "-m", tiny_path(model), "-t", 1, *flags], **options)
 
     def model(self, *flags, **options) -> Server:
         return self.start([binary(), "-m", model_path(), *flags], **options)

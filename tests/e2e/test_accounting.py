@@ -11,7 +11,7 @@ N_CACHED = 300
 # Prompts go in small steps, and each takes so long that a park falls into them.
 KINDS = {
     "fake": {"n_prompt": 800, "flags": ["-b", 16, "-ub", 16], "env": {"KVALET_FAKE_TOKEN_US": "1000"}},
-    "tiny": {"n_prompt": 1200, "flags": ["-b", 4, "-ub", 4, "-t", 1], "env": {}},
+    "tiny": {"n_prompt": 1200, "flags": ["-b", 4, "-ub", 4], "env": {}},
 }
 TOTALS = ["prompt_tokens_total", "prompt_tokens_cached_total", "tokens_predicted_total"]
 SAME_CELLS = {"temperature": 0, "ignore_eos": True, "id_slot": 0}

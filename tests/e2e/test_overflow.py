@@ -40,9 +40,10 @@ def assert_nothing_left(metrics, preset="default"):
     assert metrics["n_kv_full_total"] == 0  # F2: the ledger is right, nobody ran into the wall
 
 
+@pytest.mark.parametrize("pool", [2048, 3072])
 @pytest.mark.parametrize("preset", PRESETS)
-def test_four_chats_on_a_tiny_model(servers, preset):
-    server = servers.tiny("-c", 2048, "--parallel", 4, "--kv-unified", "--metrics", "--preempt-preset", preset)
+def test_four_chats_on_a_tiny_model(servers, preset, pool):
+    server = servers.tiny("-c", pool, "--parallel", 4, "--kv-unified", "--metrics", "--preempt-preset", preset)
     for _ in range(3):
         streams = server.streams("/completion", bodies(4, 300, 700))
         assert_all_whole(streams, 300, 700)

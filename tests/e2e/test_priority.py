@@ -23,20 +23,22 @@ def test_the_important_one_is_never_parked_and_ends_first(servers, place, preset
         assert stream.final()["tokens_predicted"] == 250
     important = streams[priorities.index(10)]
     assert important.comments() == []
+    assert [slot["n_preempt"] for slot in server.slots() if slot["priority"] == 10] == [0]
     assert important.lines[-1].at == min(stream.lines[-1].at for stream in streams)
     assert server.metrics()["n_preempt_total"] > 0
 
 
 def test_all_slots_busy_and_an_important_one_comes(servers):
     """F7: its first token comes before any of the running ones finishes; the one that gave way finishes too."""
-    server = servers.fake(*POOL, env=SLOW)
-    running = [server.stream("/completion", body(100, seed)).wait_tokens(1) for seed in range(4)]
+    server = servers.fake("-c", 4096, "--parallel", 4, "--kv-unified", "--metrics", env=SLOW)
+    running = [server.stream("/completion", body(800, seed)).wait_tokens(1) for seed in range(4)]
     late = server.stream("/completion", body(20, 9, priority=10)).wait_end()
-    assert all(not stream.ended for stream in running)
     assert late.final()["tokens_predicted"] == 20
     for stream in running:
-        assert stream.final()["tokens_predicted"] == 100
+        assert stream.final()["tokens_predicted"] == 800
+    assert late.token_times()[0] < min(stream.lines[-1].at for stream in running)
     assert server.metrics().label("n_preempt_by_reason_total", "reason", "priority") == 1
+    assert server.metrics()["n_preempt_total"] == 1
 
 
 def test_equals_never_displace_each_other(servers):
