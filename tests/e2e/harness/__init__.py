@@ -3,7 +3,7 @@
 from harness.client import Reply, request
 from harness.metrics import Metrics
 from harness.prompts import numbers_prompt, prompt_tokens
-from harness.server import Server, binary, deps_path, fake_binary, model_path, peer_binary, tiny_path
+from harness.server import Server, binary, deps_path, fake_binary, gemma_path, model_path, peer_binary, tiny_path
 from harness.sse import Stream
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "binary",
     "deps_path",
     "fake_binary",
+    "gemma_path",
     "model_path",
     "numbers_prompt",
     "peer_binary",

@@ -46,6 +46,11 @@ def tiny_path(name: str = "tiny-llama") -> str:
     return str(pathlib.Path(folder) / f"{name}.gguf")
 
 
+def gemma_path() -> str:
+    """Gemma 3 270M; it may not be there (make gemma-model)."""
+    return os.environ.get("KVALET_TEST_GEMMA") or deps_path("gemma")
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
