@@ -82,7 +82,9 @@ TEST(RoutesWait, ARequestWithSeveralPromptsIsParkedAsAWhole) {
         server, [](const engine::Snapshot& s) { return s.n_preempted == 2 && s.n_processing == 0; }));
     EXPECT_EQ(post(server, "/requests/" + stream.id + "/park", "").status, 400);
     EXPECT_EQ(post(server, "/requests/" + stream.id + "/priority", R"({"priority":4})").status, 200);
-    for (const Json& entry : (*parse_json(get(server, "/requests").body))["data"]) {
+    const Json listed = *parse_json(get(server, "/requests").body);
+    ASSERT_EQ(listed["data"].size(), 2U);
+    for (const Json& entry : listed["data"]) {
         EXPECT_EQ(entry["priority"], 4);
     }
     EXPECT_EQ(post(server, "/requests/" + stream.id + "/unpark", "").status, 200);
