@@ -74,5 +74,7 @@ def test_a_second_signal_ends_at_once(servers):
 def test_an_idle_server_ends_at_once(servers):
     server = servers.fake()
     with server.connect() as idle:
+        idle.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert idle.recv(4096).startswith(b"HTTP/1.1 200")  # it is taken in, and not only in the system's queue
         assert server.end() == 0
         assert idle.recv(100) == b""

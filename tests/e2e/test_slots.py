@@ -70,9 +70,9 @@ def test_forced_parks_show(servers):
 def test_requests_lists_what_waits_runs_and_is_parked(servers):
     server = servers.fake("-c", 1024, "--parallel", 2, "--kv-unified", env=SLOW)
     assert server.requests() == {"object": "list", "n_resident": 0, "n_parked": 0, "n_waiting": 0, "data": []}
-    streams = [server.stream("/completion", body(400, seed)).wait_tokens(1) for seed in (1, 2)]
+    streams = [server.stream("/completion", body(400, seed, id_slot=seed - 1)).wait_tokens(1) for seed in (1, 2)]
     ids = [stream.headers["x-request-id"] for stream in streams]
-    waiting = server.stream("/completion", body(10, 3, priority=-1))
+    waiting = server.stream("/completion", body(10, 3, priority=-1, id_slot=0))  # not the slot of the one that is parked
     server.wait_until(lambda: server.requests()["n_waiting"] == 1, "one that waits")
     assert server.post(f"/requests/{ids[1]}/park").status == 200
     listed = server.requests()
