@@ -56,12 +56,12 @@ def tiny_pair(module_servers):
     """A server that parks nobody, and by number one that parks all the time; made when first asked for."""
     made = {}
 
-    def get(every, preset="swap"):
-        if (every, preset) not in made:
+    def get(every, threads=1):
+        if (every, threads) not in made:
             env = {"LLAMA_SERVER_PREEMPT_EVERY": str(every)} if every else {}
-            flags = ["-c", 2048, "--parallel", 2, "--kv-unified", "--metrics", "--preempt-preset", preset]
-            made[every, preset] = module_servers.tiny(*flags, env=env)
-        return made[every, preset]
+            flags = ["-c", 2048, "--parallel", 2, "--kv-unified", "--metrics", "--preempt-preset", "swap", "-t", threads]
+            made[every, threads] = module_servers.tiny(*flags, env=env)
+        return made[every, threads]
 
     return get
 
@@ -92,9 +92,11 @@ def test_parks_come_each_n_tokens(tiny_pair, every):
 
 @pytest.mark.parametrize("every", EVERY)
 def test_beyond_the_cells_where_kernels_change(tiny_pair, every):
-    """Past 512 cells one-token steps of f16 take another path (exactness.md): a swap comes back to the same place."""
+    """Past 512 cells one-token steps of f16 on more than one thread take another path (exactness.md): a swap comes back
+    to the same place."""
+    parked, plain = tiny_pair(every, threads=2), tiny_pair(0, threads=2)
     sampling = SAMPLING["greedy"]
-    assert ask(tiny_pair(every), "/completion", sampling, 600, 100) == ask(tiny_pair(0), "/completion", sampling, 600, 100)
+    assert ask(parked, "/completion", sampling, 600, 100) == ask(plain, "/completion", sampling, 600, 100)
 
 
 @pytest.mark.parametrize("model", ["tiny-swa", "tiny-mamba", "tiny-hybrid", "tiny-llama-f16", "tiny-llama-q4_1"])
@@ -110,7 +112,7 @@ def test_other_memories(servers, model):
 
 @pytest.mark.parametrize("sampling", ["greedy", "seeded"])
 def test_the_default_model(servers, sampling):
-    flags = ["-c", 1024, "--parallel", 2, "--kv-unified", "--metrics", "--preempt-preset", "swap"]
+    flags = ["-c", 1024, "--parallel", 2, "--kv-unified", "--metrics", "--preempt-preset", "swap", "-t", 1]
     plain = servers.model(*flags)
     parked = servers.model(*flags, env={"LLAMA_SERVER_PREEMPT_EVERY": "7"})
     for route in ("/completion", "/v1/chat/completions"):

@@ -89,7 +89,7 @@ def test_park_while_streaming(servers, model):
 
 
 def gemma_server(servers, preset, pool):
-    flags = ["-c", pool, "--parallel", 4, "--kv-unified", "--metrics", "--preempt-preset", preset]
+    flags = ["-c", pool, "--parallel", 4, "--kv-unified", "--metrics", "--preempt-preset", preset, "-t", 1]
     return servers.start([binary(), "-m", gemma_path(), *flags])
 
 
