@@ -5,7 +5,7 @@
     make bench ARGS="--rounds 5 --dry"
 
 Needs llama-server, llama-bench and llama-batched-bench: `make peer` (built on the first run). Run it on a quiet machine.
-Each round starts each server anew, one at a time, and measures everything once; the figures are medians over the rounds.
+Each round starts the servers anew and asks them in turn; the figures are medians, the ratios medians over neighbours in time.
 """
 
 import argparse
@@ -32,7 +32,7 @@ QUEUE = ["-c", "2048", "--parallel", "2", "--kv-unified", "-t", THREADS]
 CROWD = ["-c", "16384", "--parallel", "2", "--kv-unified", "--metrics", "-t", THREADS]
 PATHS = ["/health", "/slots", "/metrics"]
 N_IDLE = 1000
-N_PREDICT = 400
+N_PREDICT = 250
 
 
 class Run:
@@ -49,6 +49,12 @@ class Run:
     def median(self, who: str, what: str) -> float:
         return statistics.median(self.values.get((who, what), [math.nan]))
 
+    def ratio(self, what: str) -> float:
+        """The median of the ratios of what was measured one after the other."""
+        pairs = zip(self.values.get(("kvalet", what), []), self.values.get(("llama-server", what), []))
+        ratios = [ours / theirs for ours, theirs in pairs if theirs != 0 and math.isfinite(ours / theirs) and not math.isinf(theirs)]
+        return statistics.median(ratios) if ratios else math.nan
+
     @contextlib.contextmanager
     def server(self, who: str, program: str, flags: list[str]):
         server = Server([program, "-m", model_path(), *flags], self.folder / f"{who}.log")
@@ -58,16 +64,28 @@ class Run:
             server.kill()
 
 
-def measure_roomy(run: Run, who: str, program: str, seed: int) -> None:
-    with run.server(who, program, ROOMY) as server:
-        measure.alone(server, 50, seed + 90)  # warm
-        run.add(who, "rss_loaded", measure.process_figures(server)["rss_mib"])
-        run.add(who, "alone", measure.alone(server, N_PREDICT, seed))
-        run.add(who, "four", measure.together(server, 4, N_PREDICT, seed + 1))
-        run.add(who, "first_token_1000", measure.first_token_ms(server, 1000, seed + 10))
-        figures = measure.standstill(server, 1500, 3, seed + 20)
-        for name, value in figures.items():
-            run.add(who, name, value)
+def measure_roomy(run: Run, servers: list[tuple[str, str]], seed: int) -> None:
+    """Both are up, and are asked in turn: a machine whose speed drifts is the same to both."""
+    flags = [*ROOMY, "--slot-save-path", str(run.folder)]
+    with contextlib.ExitStack() as stack:
+        up = [(who, stack.enter_context(run.server(who, program, flags))) for who, program in servers]
+        for who, server in up:
+            measure.alone(server, 50, seed + 90)  # warm
+            run.add(who, "rss_loaded", measure.process_figures(server)["rss_mib"])
+
+        def in_turn(times: int, what, function, *arguments) -> None:
+            for number in range(times):
+                for who, server in up if number % 2 == 0 else reversed(up):
+                    measure.erase(server)
+                    found = function(server, *arguments, seed + 10 * number)
+                    for name, value in found.items() if isinstance(found, dict) else [(what, found)]:
+                        run.add(who, name, value)
+
+        in_turn(4, "alone", measure.alone, N_PREDICT)
+        in_turn(4, "four", measure.together, 4, N_PREDICT)
+        in_turn(2, "beside_idle", measure.beside_idle, N_PREDICT)
+        in_turn(2, "first_token_1000", measure.first_token_ms, 1000)
+        in_turn(2, "", measure.standstill, 1500, 3)
 
 
 def measure_tight(run: Run, who: str, program: str, seed: int) -> None:
@@ -124,6 +142,7 @@ LOWER, HIGHER = "lower is better", "higher is better"
 ROWS = [  # figure, label, unit, goal
     ("alone", "one chat", "tokens/s", HIGHER),
     ("four", "four chats, steady decode", "tokens/s", HIGHER),
+    ("beside_idle", "one chat beside three idle slots that keep 1,000 tokens each", "tokens/s", HIGHER),
     ("first_token_1000", "first token of a 1,000-token prompt, idle server", "ms", LOWER),
     ("longest_gap_ms", "longest stand-still of a chat while three 1,500-token prompts come in", "ms", LOWER),
     ("usual_gap_ms", "its usual gap before", "ms", LOWER),
@@ -144,20 +163,16 @@ def shown(value: float) -> str:
         return "–"
     if math.isinf(value):
         return f"no answer in {measure.ANSWER_S} s"
-    return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.2f}" if value < 10 else f"{value:.1f}"
-
-
-def ratio(ours: float, theirs: float) -> str:
-    if math.isnan(ours) or math.isnan(theirs) or math.isinf(theirs) or theirs == 0:
-        return "–"
-    return f"{ours / theirs:.2f}"
+    return f"{value:.0f}" if value >= 100 or (value == int(value) and value != 1) else f"{value:.2f}" if value < 10 else f"{value:.1f}"
 
 
 def rows(run: Run) -> list[list[str]]:
     found = []
     for what, label, unit, goal in ROWS:
         ours, theirs, library = (run.median(who, what) for who in ("kvalet", "llama-server", "library"))
-        found.append([f"{label}{f', {unit}' if unit else ''} ({goal.split()[0]})", shown(ours), shown(theirs), shown(library), ratio(ours, theirs)])
+        if math.isnan(ours):
+            continue  # not measured in this run
+        found.append([f"{label}{f', {unit}' if unit else ''} ({goal.split()[0]})", shown(ours), shown(theirs), shown(library), shown(run.ratio(what))])
     return found
 
 
@@ -167,7 +182,8 @@ def text_of(run: Run, rounds: int, warning: str) -> str:
         [
             f"Kvalet {report.version_of(binary())}; llama-server and the library's own benchmarks {report.version_of(str(peer))}.",
             f"Model: {pathlib.Path(model_path()).name}. Flags of both: `{' '.join(ROOMY)}` (in a pool of 2,048: `{' '.join(TIGHT)}`;",
-            f"for the crowd: `{' '.join(CROWD)}`). Medians of {rounds} rounds in which the servers took turns.",
+            f"for the crowd: `{' '.join(CROWD)}`). Medians of {rounds} rounds in which the servers took turns; the ratio is the",
+            "median of the ratios of neighbours in time.",
             "“library” is llama-batched-bench with the same number of sequences, without any server.",
             *([warning] if warning else []),
         ]
@@ -186,17 +202,20 @@ def main() -> None:
     warning = report.load_warning()
     if warning:
         print(warning, file=sys.stderr)
-    parts = [("roomy", measure_roomy), ("tight", measure_tight), ("queue", measure_queue), ("crowd", measure_crowd)]
+    parts = [("tight", measure_tight), ("queue", measure_queue), ("crowd", measure_crowd)]
     with tempfile.TemporaryDirectory() as folder:
         run = Run(pathlib.Path(folder))
         for number in range(options.rounds):
             print(f"round {number + 1} of {options.rounds}", flush=True)
             if options.only in "library":
                 measure_library(run, pathlib.Path(deps_path("peer")))
+            order = servers if number % 2 == 0 else servers[::-1]
+            if options.only in "roomy":
+                measure_roomy(run, order, 1000 * (number + 1))
             for name, part in parts:
                 if options.only not in name:
                     continue
-                for who, program in servers if number % 2 == 0 else reversed(servers):
+                for who, program in order:
                     part(run, who, program, 1000 * (number + 1))
     text = text_of(run, options.rounds, warning)
     print("\n" + text)

@@ -36,9 +36,22 @@ def rate(times: list[float]) -> float:
     return (len(times) - 1) / (times[-1] - times[0])
 
 
-def alone(server: Server, n_predict: int, seed: int) -> float:
+def erase(server: Server) -> None:
+    """Empties every slot: nobody's cache of an earlier prompt lies in the pool."""
+    for slot in range(len(server.slots())):
+        assert server.post(f"/slots/{slot}?action=erase").status == 200
+
+
+def alone(server: Server, n_predict: int, seed: int, **more) -> float:
     """Tokens per second of one chat."""
-    return rate(ended(open_stream(server, body(100, n_predict, seed))).token_times())
+    return rate(ended(open_stream(server, body(100, n_predict, seed, **more))).token_times())
+
+
+def beside_idle(server: Server, n_predict: int, seed: int) -> float:
+    """Tokens per second of one chat while three slots keep the prompts of earlier ones."""
+    for slot in (1, 2, 3):
+        ended(open_stream(server, body(1000, 1, seed + slot, id_slot=slot)))
+    return alone(server, n_predict, seed, id_slot=0)
 
 
 def together(server: Server, n_chats: int, n_predict: int, seed: int) -> float:
