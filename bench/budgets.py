@@ -2,10 +2,11 @@
 """Four chats of about 300 + 700 tokens in two pools that hold two and three of them, over budgets of --preempt-ram:
 the default, one between the sizes of two parks, a tiny one, and none. Every chat must come to its end in every cell.
 
-    bench/budgets.py [--runs 3] [--dry]
+    bench/budgets.py [--runs 3] [--side-by-side] [--dry]
 """
 
 import argparse
+import concurrent.futures
 import pathlib
 import statistics
 import tempfile
@@ -38,10 +39,11 @@ class Cell:
         self.bytes_max = max(self.bytes_max, metrics["preempt_ram_bytes_max"])
 
 
-def measure_cell(cell: Cell, folder: pathlib.Path, pool: int, budget: int, preset: str, seed: int) -> None:
+def measure_cell(cell: Cell, folder: pathlib.Path, pool: int, budget: int, options, seed: int) -> None:
     flags = ["-c", str(pool), "--parallel", str(N_CHATS), "--kv-unified", "--metrics"]
-    flags += ["--preempt-preset", preset, "--preempt-ram", str(budget)]
-    server = Server([binary(), "-m", model_path(), *flags], folder / "server.log")
+    flags += ["--preempt-preset", options.preset, "--preempt-ram", str(budget)]
+    flags += ["--threads", "1"] if options.side_by_side else []
+    server = Server([binary(), "-m", model_path(), *flags], folder / f"server-{pool}.log")
     try:
         server.wait_ready()
         cell.add(measure.overflow(server, N_CHATS, N_PROMPT, N_PREDICT, seed))
@@ -54,15 +56,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--preset", default="hybrid")
+    parser.add_argument("--side-by-side", action="store_true", help="both pools at a time, with one thread each")
     parser.add_argument("--dry", action="store_true", help="print the table, do not write docs/benchmarks.md")
     options = parser.parse_args()
     warning = report.load_warning()
     cells = {(pool, name): Cell() for pool in POOLS for name in BUDGETS}
     with tempfile.TemporaryDirectory() as folder:
-        for number in range(options.runs):  # every cell once, then all again: taking turns
-            for (pool, name), cell in cells.items():
-                measure_cell(cell, pathlib.Path(folder), pool, BUDGETS[name], options.preset, 100 * (number + 1))
-                print(f"run {number + 1}: pool {pool}, budget {name}: {cell.whole} whole, {cell.rates[-1]:.1f} tokens/s", flush=True)
+
+        def measure_pool(pool: int) -> None:
+            for number in range(options.runs):  # every cell once, then all again: taking turns
+                for name, budget in BUDGETS.items():
+                    cell = cells[pool, name]
+                    measure_cell(cell, pathlib.Path(folder), pool, budget, options, 100 * (number + 1))
+                    print(f"run {number + 1}: pool {pool}, budget {name}: {cell.whole} whole, {cell.rates[-1]:.1f} tokens/s", flush=True)
+
+        with concurrent.futures.ThreadPoolExecutor(len(POOLS) if options.side_by_side else 1) as lanes:
+            list(lanes.map(measure_pool, POOLS))
     wanted = N_CHATS * options.runs
     best = {pool: statistics.median(cells[pool, next(iter(BUDGETS))].rates) for pool in POOLS}
     rows = [
@@ -76,6 +85,7 @@ def main() -> None:
     facts = [
         f"Kvalet {report.version_of(binary())}, `--preempt-preset {options.preset}`; model {pathlib.Path(model_path()).name};",
         f"{N_CHATS} concurrent chats of {N_PROMPT} + {N_PREDICT} tokens, {options.runs} runs; parks and tokens are sums over the runs.",
+        *(["The two pools were measured at the same time, with one thread each."] if options.side_by_side else []),
         *([warning] if warning else []),
     ]
     text = report.context(facts) + "\n" + report.table(head, rows)
