@@ -71,7 +71,7 @@ def measure_roomy(run: Run, servers: list[tuple[str, str]], seed: int) -> None:
         up = [(who, stack.enter_context(run.server(who, program, flags))) for who, program in servers]
         for who, server in up:
             measure.alone(server, 50, seed + 90)  # warm
-            run.add(who, "rss_loaded", measure.process_figures(server)["rss_mib"])
+            run.add(who, "rss_loaded", server.process_figures()["rss_mib"])
 
         def in_turn(times: int, what, function, *arguments) -> None:
             for number in range(times):
@@ -93,7 +93,7 @@ def measure_tight(run: Run, who: str, program: str, seed: int) -> None:
         figures = measure.overflow(server, 4, 300, 700, seed + 30)
         run.add(who, "overflow_whole", figures["whole"])
         run.add(who, "overflow_rate", figures["tokens_per_s"])
-        run.add(who, "overflow_rss", measure.process_figures(server)["rss_mib"])
+        run.add(who, "overflow_rss", server.process_figures()["rss_mib"])
 
 
 def measure_queue(run: Run, who: str, program: str, seed: int) -> None:
@@ -104,11 +104,11 @@ def measure_queue(run: Run, who: str, program: str, seed: int) -> None:
 
 def measure_crowd(run: Run, who: str, program: str, seed: int) -> None:
     with run.server(who, program, CROWD) as server:
-        quiet = measure.process_figures(server)
+        quiet = server.process_figures()
         holder = measure.open_stream(server, measure.body(20, 16000, seed, id_slot=1)).wait_tokens(1)
         idle = measure.IdleStreams(server, N_IDLE, slot=1)
         try:
-            busy = measure.process_figures(server)
+            busy = server.process_figures()
             run.add(who, "idle_rss", busy["rss_mib"] - quiet["rss_mib"])
             run.add(who, "idle_threads", busy["threads"])
             for path, values in measure.latencies(server, PATHS, 4000, seed + 40, slot=0).items():

@@ -10,12 +10,25 @@ import pathlib
 import statistics
 import tempfile
 
+import measure
 import report
-import streams
 
 from harness import binary, model_path
 
 N_PREDICT = 60
+FLAGS = ["-c", "8192", "--parallel", "4", "--kv-unified"]
+
+
+def on_and_off(folder: pathlib.Path, n_pairs: int) -> list[float]:
+    """Tokens/s of one chat with preemption over those without, of neighbours in time."""
+    ratios = []
+    with measure.ours(folder / "on.log", FLAGS) as on, measure.ours(folder / "off.log", [*FLAGS, "--no-preempt"]) as off:
+        for number in range(n_pairs):
+            rates = {}
+            for asked in (on, off) if number % 2 == 0 else (off, on):
+                rates[asked] = measure.alone(asked, N_PREDICT, number)
+            ratios.append(rates[on] / rates[off])
+    return ratios
 
 
 def main() -> None:
@@ -25,7 +38,7 @@ def main() -> None:
     options = parser.parse_args()
     warning = report.load_warning()
     with tempfile.TemporaryDirectory() as name:
-        ratios = sorted(streams.on_and_off(pathlib.Path(name), options.pairs, N_PREDICT))
+        ratios = sorted(on_and_off(pathlib.Path(name), options.pairs))
     quarter = len(ratios) // 4
     table = report.table(
         [f"one chat, tokens/s, preemption on / off, {len(ratios)} pairs of {N_PREDICT} tokens", "ratio"],

@@ -1,21 +1,32 @@
 """What is measured of a server, from outside: each function takes a running Server and returns plain numbers."""
 
+import contextlib
 import http.client
-import json
 import pathlib
-import re
 import statistics
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests" / "e2e"))
 
-from harness import Server, Stream, prompt_tokens  # noqa: E402
+from harness import Server, Stream, binary, model_path, post_bytes, prompt_tokens  # noqa: E402
 from harness.client import connect  # noqa: E402
 
 GREEDY = {"temperature": 0, "ignore_eos": True, "cache_prompt": False}
 LONG_S = 600
 ANSWER_S = 5  # a question that is not answered by then counts as not answered
+
+
+@contextlib.contextmanager
+def ours(log: pathlib.Path, flags: list[str]):
+    """Kvalet on the default model, warm."""
+    server = Server([binary(), "-m", model_path(), *flags], log)
+    try:
+        server.wait_ready()
+        alone(server, 50, 90)
+        yield server
+    finally:
+        server.kill()
 
 
 def body(n_prompt: int, n_predict: int, seed: int, **more) -> dict:
@@ -105,26 +116,15 @@ def overflow(server: Server, n_chats: int, n_prompt: int, n_predict: int, seed: 
 # ---- memory and latency
 
 
-def process_figures(server: Server) -> dict[str, float]:
-    """Resident memory in MiB and threads, as the kernel says."""
-    status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
-
-    def field(name: str) -> int:
-        return int(re.search(rf"^{name}:\s*(\d+)", status, re.MULTILINE).group(1))
-
-    return {"rss_mib": field("VmRSS") / 1024, "threads": field("Threads")}
-
-
 class IdleStreams:
     """Streams that are open and wait for a slot that somebody holds. Nobody reads them: nothing is said."""
 
     def __init__(self, server: Server, n: int, slot: int):
-        fields = json.dumps(body(20, 5, 7, id_slot=slot, stream=True)).encode()
-        head = f"POST /completion HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(fields)}\r\n\r\n"
+        request = post_bytes("/completion", body(20, 5, 7, id_slot=slot, stream=True))
         self.sockets = []
         for _ in range(n):
             connection = connect(server.port, LONG_S)
-            connection.sendall(head.encode() + fields)
+            connection.sendall(request)
             self.sockets.append(connection)
 
     def close(self) -> None:

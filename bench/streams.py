@@ -1,14 +1,11 @@
 #!/usr/bin/env python3
-"""What streams cost that wait, are parked or are not read, and what preemption costs while nothing is parked.
+"""What streams cost that wait, are parked or are not read.
 
     bench/streams.py [--rounds 6] [--dry]
 """
 
 import argparse
-import contextlib
-import http.client
 import pathlib
-import re
 import statistics
 import tempfile
 import threading
@@ -17,40 +14,13 @@ import time
 import measure
 import report
 
-from harness import Server, binary, model_path
+from harness import Server, binary, model_path, open_parked, post_bytes
 
 N_STREAMS = 1000
 N_PREDICT = 250
 PARKED_S = 12
 SMALL = ["-c", "32768", "--parallel", "2", "--kv-unified", "--metrics"]
 ROOMY = ["-c", "8192", "--parallel", "4", "--kv-unified", "--metrics"]
-
-
-@contextlib.contextmanager
-def server(folder: pathlib.Path, name: str, flags: list[str]):
-    made = Server([binary(), "-m", model_path(), *flags], folder / f"{name}.log")
-    try:
-        made.wait_ready()
-        measure.alone(made, 50, 90)  # warm
-        yield made
-    finally:
-        made.kill()
-
-
-# ---- preemption on and off
-
-
-def on_and_off(folder: pathlib.Path, rounds: int, n_predict: int = N_PREDICT) -> list[float]:
-    """Tokens/s of one chat with preemption over those without, of neighbours in time."""
-    ratios = []
-    with server(folder, "on", ROOMY) as on, server(folder, "off", [*ROOMY, "--no-preempt"]) as off:
-        for number in range(rounds):
-            pair = [("on", on), ("off", off)]
-            rates = {}
-            for name, asked in pair if number % 2 == 0 else pair[::-1]:
-                rates[name] = measure.alone(asked, n_predict, number)
-            ratios.append(rates["on"] / rates["off"])
-    return ratios
 
 
 # ---- a client that reads a byte a second
@@ -60,10 +30,8 @@ class ByteASecond:
     """A chat with fields enough to fill every buffer soon; read by a thread, one byte a second."""
 
     def __init__(self, asked: Server):
-        fields = measure.json.dumps(measure.body(100, 3000, 50, id_slot=3, n_probs=50, stream=True)).encode()
-        head = f"POST /completion HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(fields)}\r\n\r\n"
         self.socket = measure.connect(asked.port, measure.LONG_S)
-        self.socket.sendall(head.encode() + fields)
+        self.socket.sendall(post_bytes("/completion", measure.body(100, 3000, 50, id_slot=3, n_probs=50, stream=True)))
         self.closing = threading.Event()
         self.reader = threading.Thread(target=self.read)
         self.reader.start()
@@ -89,15 +57,15 @@ class ByteASecond:
 
 def slow_reader(folder: pathlib.Path, rounds: int) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {"ratio": [], "mib": []}
-    with server(folder, "slow", ROOMY) as asked:
+    with measure.ours(folder / "slow.log", ROOMY) as asked:
         for number in range(rounds):
             rates = {}
             for slow in (False, True) if number % 2 == 0 else (True, False):
-                before = measure.process_figures(asked)["rss_mib"]
+                before = asked.process_figures()["rss_mib"]
                 reader = ByteASecond(asked) if slow else None
                 rates[slow] = measure.together(asked, 3, N_PREDICT, 10 * number)
                 if reader:
-                    found["mib"].append(measure.process_figures(asked)["rss_mib"] - before)
+                    found["mib"].append(asked.process_figures()["rss_mib"] - before)
                     reader.close()
                     asked.wait_until(lambda: asked.requests()["data"] == [], "its end")
             found["ratio"].append(rates[True] / rates[False])
@@ -107,32 +75,11 @@ def slow_reader(folder: pathlib.Path, rounds: int) -> dict[str, list[float]]:
 # ---- a crowd
 
 
-def open_parked(asked: Server, n: int) -> list:
-    """Each says its first word and is parked by its client; its slot is then for the next."""
-    fields = measure.json.dumps(measure.body(20, 500, 7, stream=True)).encode()
-    head = f"POST /completion HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(fields)}\r\n\r\n"
-    sockets = []
-    orders = http.client.HTTPConnection("127.0.0.1", asked.port)
-    for _ in range(n):
-        connection = measure.connect(asked.port, measure.LONG_S)
-        connection.sendall(head.encode() + fields)
-        received = b""
-        while b"data: " not in received:
-            received += connection.recv(4096)
-        name = re.search(rb"x-request-id: (\S+)", received, re.IGNORECASE).group(1).decode()
-        orders.request("POST", f"/requests/{name}/park", b"")
-        reply = orders.getresponse()
-        reply.read()
-        assert reply.status == 200
-        sockets.append(connection)
-    return sockets
-
-
 def crowd(folder: pathlib.Path, kind: str) -> dict[str, float]:
     """Memory and threads of so many streams, and how soon all is free when they leave in one go."""
     preset = ["--preempt-preset", kind] if kind in ("swap", "recompute") else []
-    with server(folder, kind, [*SMALL, *preset]) as asked:
-        quiet = measure.process_figures(asked)
+    with measure.ours(folder / f"{kind}.log", [*SMALL, *preset]) as asked:
+        quiet = asked.process_figures()
         holders = []
         if kind == "waiting":
             holders = [measure.open_stream(asked, measure.body(20, 15000, i)).wait_tokens(1) for i in (1, 2)]
@@ -140,8 +87,8 @@ def crowd(folder: pathlib.Path, kind: str) -> dict[str, float]:
             asked.wait_until(lambda: asked.metrics()["requests_deferred"] == N_STREAMS, "all of them")
             time.sleep(2 * 2.5)  # headers and keepalives of all
         else:
-            sockets = open_parked(asked, N_STREAMS)
-        busy = measure.process_figures(asked)
+            sockets = open_parked(asked, measure.body(20, 500, 7), N_STREAMS)
+        busy = asked.process_figures()
         held_mib = asked.metrics()["preempt_ram_bytes"] / 2**20
         begin = time.monotonic()
         for connection in sockets:
@@ -160,7 +107,7 @@ def crowd(folder: pathlib.Path, kind: str) -> dict[str, float]:
 
 def keepalive_gaps(folder: pathlib.Path) -> list[float]:
     """Between the lines of a stream that is parked while seven others run."""
-    with server(folder, "keepalive", ["-c", "24576", "--parallel", "8", "--kv-unified", "--metrics"]) as asked:
+    with measure.ours(folder / "keepalive.log", ["-c", "24576", "--parallel", "8", "--kv-unified", "--metrics"]) as asked:
         stream = measure.open_stream(asked, measure.body(100, 50, 1)).wait_tokens(3)
         others = [measure.open_stream(asked, measure.body(100, 2800, seed)).wait_tokens(1) for seed in range(2, 9)]
         name = stream.headers["x-request-id"]
@@ -183,8 +130,6 @@ def main() -> None:
     warning = report.load_warning()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        preemption = on_and_off(folder, 2 * options.rounds)
-        print("preemption on / off:", [round(ratio, 3) for ratio in preemption], flush=True)
         slow = slow_reader(folder, options.rounds)
         print("three chats beside one that reads a byte a second / without it:", [round(r, 3) for r in slow["ratio"]], flush=True)
         gaps = keepalive_gaps(folder)
@@ -198,7 +143,6 @@ def main() -> None:
     ratios = report.table(
         ["ratio of neighbours in time", "median", "all"],
         [
-            [f"one chat, tokens/s: preemption on / off ({len(preemption)} pairs)", *spread(preemption)],
             [f"three chats, tokens/s: beside a fourth that reads a byte a second / without it ({len(slow['ratio'])} pairs)", *spread(slow["ratio"])],
         ],
     )

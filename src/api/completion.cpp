@@ -330,12 +330,7 @@ void Completion::send_whole() {
         }
         return whole_body(context_, results);
     });
-    if (waiting_body_) {
-        waiting_body_->finish(body.ok() ? *body : error_body(body.error()));
-        exchange_->wake();
-        return;
-    }
-    exchange_->send(with_id(reply_of(body, room_->config)));
+    answer(reply_of(body, room_->config));
 }
 
 void Completion::on_submit_failed(const Error& error) {
@@ -351,16 +346,20 @@ void Completion::on_submit_failed(const Error& error) {
 }
 
 void Completion::fail(const Error& error) {
-    http::Reply reply =
-        with_id(error_reply(error, room_->config));  // `error` may be a part of what end() frees
+    http::Reply reply = error_reply(error, room_->config);  // `error` may be a part of what end() frees
     cancel_all();
     end();
+    answer(std::move(reply));
+}
+
+/// The reply; only its body where the status has been sent already.
+void Completion::answer(http::Reply reply) {
     if (waiting_body_) {
         waiting_body_->finish(std::move(reply.body));
         exchange_->wake();
-        return;
+    } else {
+        exchange_->send(with_id(std::move(reply)));
     }
-    exchange_->send(std::move(reply));
 }
 
 void Completion::end() {

@@ -53,6 +53,7 @@ class Completion : public std::enable_shared_from_this<Completion> {
     void send_whole();  // worker
     void on_submit_failed(const Error& error);
     void fail(const Error& error);
+    void answer(http::Reply reply);  // io thread or worker
     void end();
     void cancel_all();
     [[nodiscard]] http::Reply with_id(http::Reply reply) const;
@@ -69,8 +70,8 @@ class Completion : public std::enable_shared_from_this<Completion> {
     std::optional<SseStream> stream_;                        // a stream
     std::atomic<bool> opened_{false};                        // its headers have been sent
     bool ended_ = false;                                     // nothing more is to be said
-    std::shared_ptr<WaitingBody>
-        waiting_body_;  // a whole reply whose status is 200 already, as it takes long
+    /// Of a whole reply whose status is 200 already, as it takes long.
+    std::shared_ptr<WaitingBody> waiting_body_;
 
     std::mutex mutex_;           // guards the three below
     std::vector<TaskId> tasks_;  // one for each prompt: with n > 1 the parent's, which stands for its family

@@ -6,6 +6,7 @@
 
 #include "api/errors.h"
 #include "api/json.h"
+#include "api/keepalive_grid.h"
 
 namespace kvalet::api {
 
@@ -30,13 +31,6 @@ std::string frames(const std::vector<Json>& events) {
 std::string preempted_comment(const engine::ParkedNotice& notice) {
     return "preempted reason=" + std::string(sched::name_of(notice.reason)) +
            " ahead=" + std::to_string(notice.ahead);
-}
-
-/// A fixed grid (P8.3); what was missed while the client did not read is not made up for.
-void move_past(TimePoint& deadline, TimePoint now) {
-    while (deadline <= now) {
-        deadline += kKeepaliveInterval;
-    }
 }
 
 }  // namespace
@@ -146,12 +140,12 @@ std::string SseStream::due_keepalives(TimePoint now) {
         Task& task = tasks_[i];
         if (task.place == Place::parked && task.next_keepalive <= now) {
             bytes += notice_bytes(static_cast<int>(i), "preempt-keepalive");
-            move_past(task.next_keepalive, now);
+            move_past(task.next_keepalive, now, kKeepaliveInterval);
         }
     }
     if (next_queue_keepalive_ <= now && any(Place::queued)) {
         bytes += notice_bytes(0, queue_comment("queue-keepalive"));
-        move_past(next_queue_keepalive_, now);
+        move_past(next_queue_keepalive_, now, kKeepaliveInterval);
     }
     return bytes;
 }

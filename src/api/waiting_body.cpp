@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "api/keepalive_grid.h"
 #include "core/assert.h"
 
 namespace kvalet::api {
@@ -25,10 +26,7 @@ http::Body::Chunk WaitingBody::next(http::TimePoint now) {
     if (now < *next_space_) {
         return {Chunk::Kind::wait, {}, next_space_};
     }
-    // A fixed grid; what was missed while the client did not read is not made up for.
-    while (*next_space_ <= now) {
-        *next_space_ += interval_;
-    }
+    move_past(*next_space_, now, interval_);
     return {Chunk::Kind::data, " ", std::nullopt};
 }
 

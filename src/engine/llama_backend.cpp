@@ -364,8 +364,8 @@ class Llama final : public LlamaBackend {
         const std::int64_t one = snapshot_size(SlotId{0}).value();
         entries.front().output = false;
         entries.back().output = true;
-        for (auto rest = std::span(entries).subspan(1);
-             !rest.empty();) {  // --batch-size may be less than kMore
+        auto rest = std::span(entries).subspan(1);
+        while (!rest.empty()) {  // --batch-size may be less than kMore
             const auto n = std::min(rest.size(), static_cast<std::size_t>(caps_.n_batch.value()));
             decode(rest.first(n));
             rest = rest.subspan(n);

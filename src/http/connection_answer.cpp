@@ -96,11 +96,9 @@ void Connection::begin_reply(Reply reply) {
 
 void Connection::write() {
     writing_ = true;
-    const bool streams = stream_.has_value() && context_.config.slow_client_timeout.count() > 0;
-    const auto patience = streams
-                              ? std::min(context_.config.slow_client_timeout, context_.config.write_timeout)
-                              : context_.config.write_timeout;
-    deadlines_.set(Deadline::write, steady_clock::now() + patience);
+    const ServerConfig& config = context_.config;
+    deadlines_.set(Deadline::write,
+                   steady_clock::now() + (stream_ ? config.slow_client_timeout : config.write_timeout));
     rearm_timer();
     std::array<boost::asio::const_buffer, 3> buffers;
     const auto left = out_.left();

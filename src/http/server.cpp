@@ -96,6 +96,9 @@ Result<std::unique_ptr<Server>> Server::listen(ServerConfig config, Router route
         return make_error(ErrorKind::unavailable, "the port must be between 0 and 65535");
     }
     config.max_connections = std::min(config.max_connections, connections_by_descriptors());
+    if (config.slow_client_timeout.count() == 0 || config.slow_client_timeout > config.write_timeout) {
+        config.slow_client_timeout = config.write_timeout;
+    }
     auto impl = std::make_unique<Impl>(std::move(config), std::move(router));
     auto listeners = open_listeners(impl->context);
     if (!listeners) {

@@ -13,8 +13,7 @@ namespace {
 /// (F6).
 bool parked_go_first(const Draft& d, const Waiting& w) {
     for (std::size_t i = 0; i < d.view.parked.size(); ++i) {
-        const Parked& p = d.view.parked[i];
-        if (d.out.parked_marks[i] != kLeaves && !p.held && d.effective(p) >= d.effective(w)) {
+        if (d.waits_for_room(i) && d.effective(d.view.parked[i]) >= d.effective(w)) {
             return true;
         }
     }

@@ -34,6 +34,10 @@ struct Draft {
     [[nodiscard]] std::optional<std::size_t> free_slot() const;
     /// A slot whose sequence a client holds parked: it is away by choice and stands in nobody's way (F27).
     [[nodiscard]] std::optional<std::size_t> slot_on_hold() const;
+    /// Whether the parked one is not held and stays parked by this plan: it waits for room.
+    [[nodiscard]] bool waits_for_room(std::size_t parked) const {
+        return !view.parked[parked].held && out.parked_marks[parked] != kLeaves;
+    }
     /// The parked one gives up its slot.
     SlotId yield_slot(std::size_t parked);
 

@@ -68,6 +68,10 @@ struct Reading {
     [[nodiscard]] bool stays(std::size_t resident) const {
         return residents[resident].park == nullptr && !residents[resident].ends;
     }
+    /// Whether the parked one could come back and does not.
+    [[nodiscard]] bool stays_parked(std::size_t i) const {
+        return !view.parked[i].held && !parked[i].back && !parked[i].ends;
+    }
 };
 
 [[nodiscard]] constexpr bool is_for_room(const Park& park) {

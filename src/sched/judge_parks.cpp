@@ -68,7 +68,7 @@ class Room {
 
 bool somebody_waits(const Reading& r) {
     for (std::size_t i = 0; i < r.view.parked.size(); ++i) {
-        if (!r.view.parked[i].held && !r.parked[i].back && !r.parked[i].ends) {
+        if (r.stays_parked(i)) {
             return true;
         }
     }

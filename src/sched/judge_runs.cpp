@@ -7,10 +7,6 @@ namespace kvalet::sched {
 
 namespace {
 
-bool stays_parked(const Reading& r, std::size_t i) {
-    return !r.view.parked[i].held && !r.parked[i].back && !r.parked[i].ends;
-}
-
 /// Cells held by and promised to residents that stay, and to those that came back or were let in so far.
 class Promises {
   public:
@@ -75,7 +71,7 @@ class Promises {
 /// F6: nobody new goes before a parked one that is as important.
 void judge_overtaking(Reading& r, const Waiting& w) {
     for (std::size_t i = 0; i < r.view.parked.size() && r.policy.preempt; ++i) {
-        r.expect(!stays_parked(r, i) || r.effective(r.view.parked[i]) < r.effective(w), w.task,
+        r.expect(!r.stays_parked(i) || r.effective(r.view.parked[i]) < r.effective(w), w.task,
                  "let in before a parked one that is as important (F6)");
     }
 }
@@ -129,7 +125,7 @@ void judge_comers(Reading& r) {
     }
     for (std::size_t i = 0; i < r.view.parked.size(); ++i) {
         const Parked& p = r.view.parked[i];
-        r.expect(!stays_parked(r, i) || (p.slot == kNoSlot && n_slots == 0), p.task,
+        r.expect(!r.stays_parked(i) || (p.slot == kNoSlot && n_slots == 0), p.task,
                  "parked while the pool is empty (P4.4)");
     }
     for (const Waiting& w : r.view.waiting) {

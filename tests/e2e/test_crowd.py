@@ -1,14 +1,11 @@
 """A thousand streams that wait, and long prompts: health and state are answered all the same (F25, F26)."""
 
 import contextlib
-import json
-import pathlib
-import re
 import time
 
 import pytest
 
-from harness import prompt_tokens
+from harness import open_parked, post_bytes, prompt_tokens
 
 pytestmark = pytest.mark.fake
 N = 1000
@@ -21,11 +18,9 @@ def body(n_predict, seed=1, **more):
 
 def waiting_streams(server, stack, n):
     """Plain sockets that nobody reads; they want a slot that somebody has."""
-    data = json.dumps(body(5, 3, id_slot=1, stream=True)).encode()
-    head = f"POST /completion HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\n\r\n".encode()
     sockets = [stack.enter_context(server.connect()) for _ in range(n)]
     for connection in sockets:
-        connection.sendall(head + data)
+        connection.sendall(post_bytes("/completion", body(5, 3, id_slot=1, stream=True)))
     return sockets
 
 
@@ -47,29 +42,6 @@ def test_a_thousand_waiting_streams_and_all_leave_in_one_go(servers):
     server.wait_until(lambda: server.requests()["data"] == [], "the end of the last")
 
 
-def process_figures(server) -> tuple[int, float]:
-    """Threads and resident MiB."""
-    text = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
-    return int(re.search(r"Threads:\s+(\d+)", text).group(1)), int(re.search(r"VmRSS:\s+(\d+)", text).group(1)) / 1024
-
-
-def parked_streams(server, stack, n):
-    """Each is let in, says its first word, and is parked by its client; its slot is then for the next."""
-    data = json.dumps(body(500, 3, stream=True)).encode()
-    head = f"POST /completion HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\n\r\n".encode()
-    sockets = []
-    for _ in range(n):
-        connection = stack.enter_context(server.connect())
-        connection.sendall(head + data)
-        received = b""
-        while b"data: " not in received:
-            received += connection.recv(4096)
-        name = re.search(rb"x-request-id: (\S+)", received, re.IGNORECASE).group(1).decode()
-        assert server.post(f"/requests/{name}/park").status == 200
-        sockets.append(connection)
-    return sockets
-
-
 def read_now(connection) -> bytes:
     """What has come so far."""
     connection.setblocking(False)
@@ -85,14 +57,16 @@ def test_a_thousand_parked_streams_and_all_leave_in_one_go(servers, preset):
     flags = ["-c", 60000, "--parallel", 2, "--kv-unified", "--metrics", "--preempt-preset", preset]
     server = servers.fake(*flags, env={"KVALET_FAKE_DECODE_US": "1000"})
     alone = server.stream("/completion", body(300, 2)).wait_end().tokens()
-    threads, rss = process_figures(server)
+    quiet = server.process_figures()
     with contextlib.ExitStack() as stack:
-        sockets = parked_streams(server, stack, N)
+        sockets = open_parked(server, body(500, 3), N)
         for connection in sockets:
+            stack.enter_context(connection)
             read_now(connection)
-        busy_threads, busy_rss = process_figures(server)
-        print(f"{preset}: {N} parked streams: {busy_threads - threads} more threads, {busy_rss - rss:.1f} MiB")
-        assert busy_threads == threads
+        busy = server.process_figures()
+        more = {name: busy[name] - quiet[name] for name in quiet}
+        print(f"{preset}: {N} parked streams: {more['threads']} more threads, {more['rss_mib']:.1f} MiB")
+        assert more["threads"] == 0
         assert server.metrics()["requests_preempted"] == N
         assert (server.metrics()["preempt_ram_bytes"] > 0) == (preset == "swap")
         heard = [b""] * N

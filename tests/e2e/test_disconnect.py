@@ -1,10 +1,8 @@
 """A client that goes away is noticed wherever its request is; what it held is free, and nobody else's bytes change (P8.5)."""
 
-import json
-
 import pytest
 
-from harness import prompt_tokens
+from harness import post_bytes, prompt_tokens
 
 pytestmark = pytest.mark.fake
 SLOW = {"KVALET_FAKE_DECODE_US": "1000"}
@@ -102,8 +100,7 @@ def test_a_plain_request(servers, route):
     bystander = Bystander(server)
     fields = body(900) | {"messages": [{"role": "user", "content": "x"}]}
     with server.connect() as connection:
-        data = json.dumps(fields).encode()
-        connection.sendall(f"POST {route} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data)
+        connection.sendall(post_bytes(route, fields))
         server.wait_until(lambda: len(server.requests()["data"]) == 2, "its arrival")
     server.wait_until(lambda: len(server.requests()["data"]) <= 1, "its end")
     assert not bystander.stream.ended
@@ -139,9 +136,8 @@ def test_a_reader_that_stops_reading_holds_up_nobody(servers):
     server = servers.fake("-c", 8192, "--parallel", 2, "--kv-unified", "--metrics")
     fields = body(6000, 3, id_slot=1, n_probs=3)
     alone = server.stream("/completion", fields).wait_end()
-    data = json.dumps(fields | {"stream": True}).encode()
     with server.connect() as slow:
-        slow.sendall(f"POST /completion HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data)
+        slow.sendall(post_bytes("/completion", fields | {"stream": True}, close=True))
         server.wait_until(lambda: len(server.requests()["data"]) == 1, "its arrival")
         assert server.ok("/completion", body(500, 4))["tokens_predicted"] == 500
         assert server.requests()["data"][0]["n_decoded"] < 6000, "it was not decoded into a growing buffer"

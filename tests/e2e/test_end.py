@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness import fake_binary
+from harness import fake_binary, post_bytes
 from harness.server import clean_environment
 
 pytestmark = pytest.mark.fake
@@ -25,7 +25,7 @@ class UnreadStream:
         self.link.settimeout(PATIENCE_S)
         self.link.connect(("127.0.0.1", server.port))
         body = {"prompt": "abc", "n_predict": n_predict, "stream": True, "ignore_eos": True, "n_probs": 20}
-        self.link.sendall(post(body))
+        self.link.sendall(post_bytes("/completion", body, close=True))
         head = b""
         while b"\r\n\r\n" not in head:
             head += self.link.recv(1)
@@ -37,12 +37,6 @@ class UnreadStream:
         text = re.sub(rb"\r\n[0-9a-fA-F]+\r\n", b"", b"\r\n" + raw)
         events = [json.loads(line[6:]) for line in text.split(b"\n") if line.startswith(b"data: {")]
         return events, raw.endswith(b"\r\n0\r\n\r\n")
-
-
-def post(body):
-    text = json.dumps(body)
-    head = f"POST /completion HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(text)}\r\n\r\n"
-    return (head + text).encode()
 
 
 def read_to_end(link):

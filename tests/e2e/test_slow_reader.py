@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from harness import prompt_tokens
+from harness import post_bytes, prompt_tokens
 
 pytestmark = pytest.mark.fake
 SLOW = {"KVALET_FAKE_DECODE_US": "1000"}
@@ -18,17 +18,11 @@ def body(n_predict, seed=1, **more):
     return {"prompt": prompt_tokens(60, seed, fake=True), "n_predict": n_predict, "ignore_eos": True, "cache_prompt": False} | more
 
 
-def rss_mib(server) -> float:
-    with open(f"/proc/{server.process.pid}/status") as status:
-        return int(re.search(r"VmRSS:\s+(\d+)", status.read()).group(1)) / 1024
-
-
 @contextlib.contextmanager
 def unread_stream(server, fields):
     """A stream on a plain socket that nobody reads."""
-    data = json.dumps(fields | {"stream": True}).encode()
     with server.connect() as connection:
-        connection.sendall(f"POST /completion HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data)
+        connection.sendall(post_bytes("/completion", fields | {"stream": True}, close=True))
         yield connection
 
 
@@ -49,7 +43,7 @@ def test_a_byte_at_a_time(servers):
     server = servers.fake("-c", 60000, "--parallel", 4, "--kv-unified", "--metrics", env={"KVALET_FAKE_DECODE_US": "300"})
     fields = [body(1500, seed) for seed in (2, 3, 4)]
     alone = [server.stream("/completion", f).wait_end().data()[:-1] for f in fields]
-    before = rss_mib(server)
+    before = server.process_figures()["rss_mib"]
     with unread_stream(server, body(LONG, 5, n_probs=20)) as slow:
         server.wait_until(lambda: len(server.requests()["data"]) == 1, "its arrival")
         task = server.requests()["data"][0]["id_task"]
@@ -61,7 +55,7 @@ def test_a_byte_at_a_time(servers):
             assert [stream.final()["tokens_predicted"] for stream in streams] == [1500] * 3
             assert [stream.data()[:-1] for stream in streams] == alone
         assert entry(server, task)["n_decoded"] < LONG, "it was not decoded into a growing buffer"
-        grown = rss_mib(server) - before
+        grown = server.process_figures()["rss_mib"] - before
         print(f"memory for a stream that nobody reads: {grown:.1f} MiB")
         assert grown < 32
     server.wait_until(lambda: server.requests()["data"] == [], "its end")

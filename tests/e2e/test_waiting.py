@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from harness import prompt_tokens
+from harness import post_bytes, prompt_tokens
 
 pytestmark = pytest.mark.fake
 SLOW = {"KVALET_FAKE_DECODE_US": "1000"}
@@ -114,10 +114,9 @@ def test_white_space_in_front_of_a_body_that_takes_long(servers):
     server = servers.fake(*POOL, "--http-keepalive-body", env=SLOW)
     plain = server.ok("/completion", body(5))
     holders = hold_all(server)
-    data = json.dumps(body(5)).encode()
     with server.connect() as connection:
         begin = time.monotonic()
-        connection.sendall(f"POST /completion HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data)
+        connection.sendall(post_bytes("/completion", body(5), close=True))
         received = b""
         while b"\r\n1\r\n \r\n" not in received:
             received += connection.recv(4096)

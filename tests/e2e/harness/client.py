@@ -64,6 +64,13 @@ def raw_exchange(port: int, sent: bytes, timeout_s: float = TIMEOUT_S) -> bytes:
     return received
 
 
+def post_bytes(path: str, body, close: bool = False) -> bytes:
+    """A POST as it goes over the wire, for a plain socket. `close`: the server closes after its reply."""
+    data = encoded(body)
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n"
+    return (head + ("Connection: close\r\n" if close else "") + "\r\n").encode() + data
+
+
 def status_of(received: bytes) -> int:
     """The status of the first reply among these bytes."""
     line = received.split(b"\r\n", 1)[0]

@@ -6,10 +6,9 @@ import pathlib
 import shutil
 import signal
 import subprocess
-import time
 
 from harness.client import Reply, request
-from harness.server import READY_S, REPO, Server, free_port
+from harness.server import REPO, Server, free_port, wait_until
 from harness.sse import Stream
 
 # What stands in Debian's nginx.conf around the files of conf.d, with everything that is written in a folder of the test.
@@ -82,11 +81,7 @@ class Proxy:
         return self.log_path.read_text(errors="replace")
 
     def wait_until(self, condition, what: str) -> None:
-        deadline = time.monotonic() + READY_S
-        while not condition():
-            assert self.process.poll() is None, f"{self.name} ended with {self.process.returncode}:\n{self.log()[-3000:]}"
-            assert time.monotonic() < deadline, f"{what} did not come about:\n{self.log()[-3000:]}"
-            time.sleep(0.02)
+        wait_until(self.process, self.log, condition, what)
 
     def health(self) -> int | None:
         with contextlib.suppress(OSError):

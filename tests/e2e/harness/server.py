@@ -4,6 +4,7 @@ import concurrent.futures
 import contextlib
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -63,6 +64,15 @@ def clean_environment(extra: dict[str, str] | None) -> dict[str, str]:
     return kept | (extra or {})
 
 
+def wait_until(process: subprocess.Popen, log, condition, what: str, timeout_s: float = READY_S) -> None:
+    """Polls, for states that nobody announces; `log()` is what the process has said."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert process.poll() is None, f"{process.args[0]} ended with {process.returncode}:\n{log()[-3000:]}"
+        assert time.monotonic() < deadline, f"{what} did not come about:\n{log()[-3000:]}"
+        time.sleep(0.005)
+
+
 class Server:
     def __init__(self, command: list[str], log: pathlib.Path, env: dict[str, str] | None = None, prefix: str = ""):
         self.port = free_port()
@@ -81,12 +91,7 @@ class Server:
         return self.log_path.read_text(errors="replace")
 
     def wait_until(self, condition, what: str, timeout_s: float = READY_S) -> None:
-        """Polls, for states that nobody announces."""
-        deadline = time.monotonic() + timeout_s
-        while not condition():
-            assert self.process.poll() is None, f"the server ended with {self.process.returncode}:\n{self.log()[-3000:]}"
-            assert time.monotonic() < deadline, f"{what} did not come about:\n{self.log()[-3000:]}"
-            time.sleep(0.005)
+        wait_until(self.process, self.log, condition, what, timeout_s)
 
     def health(self) -> int | None:
         """The status of /health, or None while nobody listens."""
@@ -117,6 +122,15 @@ class Server:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+
+    def process_figures(self) -> dict[str, float]:
+        """Resident memory in MiB and threads, as the kernel says."""
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+
+        def field(name: str) -> int:
+            return int(re.search(rf"^{name}:\s*(\d+)", status, re.MULTILINE).group(1))
+
+        return {"rss_mib": field("VmRSS") / 1024, "threads": field("Threads")}
 
     # ---- questions
 
