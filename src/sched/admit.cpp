@@ -50,14 +50,16 @@ Cells first_need(const Waiting& w, Tokens keep) {
     return cells_of(w.n_prompt - keep + Tokens{w.n_slots});
 }
 
-/// The whole prompt and a first token must fit beside what is promised, or beside what it may displace. An
-/// empty pool takes any prompt that fits it at all.
+/// The whole prompt and a first token must fit beside what is promised, or beside what it may displace, and
+/// leave all that then run room to grow. An empty pool takes any prompt that fits it at all.
 bool fits(const Draft& d, const Waiting& w, Tokens keep) {
     if (!d.policy.preempt || !d.view.unified || d.n_staying == 0) {
         return true;
     }
     const Cells taken = d.used - d.idle + cells_of(keep) + d.claimed + first_need(w, keep);
-    return taken <= resume_limit(d.view, d.policy) + displaceable(d, w);
+    const auto n_running = static_cast<std::int64_t>(d.n_staying) + w.n_slots;
+    const Cells growth{d.policy.growth.value() * n_running};
+    return taken + growth <= resume_limit(d.view, d.policy) + displaceable(d, w);
 }
 
 void give_slot(Draft& d, const Waiting& w, SlotId slot, Tokens keep) {

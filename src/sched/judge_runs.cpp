@@ -25,15 +25,16 @@ class Promises {
     /// P4.1, P4.4, and P1.2 for LOW: beside others with a margin and below LOW, alone into whatever it fits.
     void come_back(const Parked& p) {
         const Cells need = cells_to_come_back(p);
-        const bool fits =
-            company_ == 0 ? need <= view_.pool : sum_ + need + cells_of(r_.policy.resume_margin) <= limit_;
+        const Tokens replay = r_.policy.replay_pays ? p.computed - p.stored : Tokens{0};
+        const Cells margin = cells_of(std::max(r_.policy.resume_margin, replay));
+        const bool fits = company_ == 0 ? need <= view_.pool : sum_ + need + margin <= limit_;
         r_.expect(fits, p.task, "comes back without room (P4.1, P1.2)");
         sum_ += need;
         ++company_;
     }
 
-    /// The whole prompt and a first token for each of a family fit beside what is promised, or beside what it
-    /// may displace.
+    /// The whole prompt, a first token for each of a family and the growth of all fit beside what is
+    /// promised, or beside what it may displace.
     void let_in(const Waiting& w) {
         const Cells need = cells_of(w.n_prompt + Tokens{w.n_slots});
         Cells below{0};
@@ -42,7 +43,9 @@ class Promises {
             const bool lower = here(i) && !s.family && r_.effective(s) < r_.effective(w);
             below += lower && r_.policy.victim == VictimOrder::priority ? promise_of(s) : Cells{0};
         }
-        const bool fits = company_ == 0 || !r_.preempts() || sum_ + need <= limit_ + below;
+        const auto n_running = static_cast<std::int64_t>(company_) + w.n_slots;
+        const Cells growth{r_.policy.growth.value() * n_running};
+        const bool fits = company_ == 0 || !r_.preempts() || sum_ + need + growth <= limit_ + below;
         r_.expect(fits, w.task, "let in without room");
         sum_ += need;
         ++company_;

@@ -11,6 +11,8 @@ Policy published() {
     p.victim = VictimOrder::smallest;
     p.resume = ResumeOrder::fit;
     p.min_run = Tokens{0};
+    p.growth = Tokens{0};
+    p.replay_pays = false;
     p.slot_pressure = false;
     return p;
 }

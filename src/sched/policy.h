@@ -29,6 +29,12 @@ struct Policy {
     std::int64_t budget_bytes = 8192 * kMiB;  // P3.1; kUnlimited: always swap, 0: always drop
     Tokens min_run{32};                       // P4.3
     Tokens resume_margin{8};  // cells left free beside one that comes back, lest it be parked at once (P4.4)
+    /// Tokens that whoever runs can still make, each of them, when a new request is let in: one let in just
+    /// before the pool is full only drives somebody out. 0: its prompt fits, no more is asked.
+    Tokens growth{16};
+    /// One that was dropped comes back beside others only where as many cells stay free as it replays, so
+    /// that they make more tokens than it costs before somebody is parked again.
+    bool replay_pays = true;
     bool slot_pressure = true;  // P1.6
     int n_starved = 3;          // P0 "starved"; also the parks that make one step of promotion
     /// Prompt tokens fed in one step while another sequence decodes, so that a long prompt never stalls its

@@ -69,11 +69,17 @@ std::optional<SlotId> slot_for(Draft& d, std::size_t place) {
     return std::nullopt;
 }
 
+/// Cells left free beside it.
+Cells margin_of(const Draft& d, const Parked& p) {
+    const Tokens replay = d.policy.replay_pays ? p.computed - p.stored : Tokens{0};
+    return cells_of(std::max(d.policy.resume_margin, replay));
+}
+
 /// Whether it may come back now. With nothing resident, margins and LOW are waived (P4.4).
 bool fits(const Draft& d, const Parked& p) {
     const bool alone = d.n_staying == 0;
     const Cells limit = alone ? d.view.pool : resume_limit(d.view, d.policy);
-    const Cells margin = alone ? Cells{0} : cells_of(d.policy.resume_margin);
+    const Cells margin = alone ? Cells{0} : margin_of(d, p);
     return d.used - d.idle + d.claimed + cells_of(need_of(p)) + margin <= limit;
 }
 

@@ -17,11 +17,34 @@ auto priority(std::int32_t n) {
 }
 
 TEST(Admit, AnIdleSlotWhereTheWholePromptFits) {
-    Scene s = Scene("default").decoding(1, 200).idle().waiting(2, 100);
+    Scene s = Scene("priority").decoding(1, 200).idle().waiting(2, 100);
     s.view.pool = Cells{301};
     EXPECT_EQ(s.text(), "admit 2 in 1, feed 1 1, feed 2 64");
     s.view.pool = Cells{300};
     EXPECT_EQ(s.text(), "feed 1 1") << "its first token needs a cell too";
+}
+
+// One let in just before the pool is full only drives somebody out.
+TEST(Admit, LeavesAllThatThenRunRoomToGrow) {
+    Scene s = Scene("default").decoding(1, 200).decoding(2, 100).idle().waiting(3, 100);
+    s.view.pool = Cells{401 + 3 * s.policy.growth.value()};
+    EXPECT_EQ(admits(s), "admit 3 in 2");
+    s.view.pool -= Cells{1};
+    EXPECT_EQ(admits(s), "");
+    for (const char* preset : {"swap", "recompute", "hybrid", "priority"}) {
+        Scene published = Scene(preset).decoding(1, 200).decoding(2, 100).idle().waiting(3, 100);
+        published.view.pool = Cells{401};
+        EXPECT_EQ(admits(published), "admit 3 in 2") << preset;
+    }
+}
+
+TEST(Admit, AWholeFamilyHasRoomToGrow) {
+    Scene s = Scene("default").decoding(1, 200).idle().idle().waiting(
+        2, 100, [](sched::Waiting& w) { w.n_slots = 2; });
+    s.view.pool = Cells{302 + 3 * s.policy.growth.value()};
+    EXPECT_EQ(admits(s), "admit 2 in 1, attach 2 in 2");
+    s.view.pool -= Cells{1};
+    EXPECT_EQ(admits(s), "");
 }
 
 TEST(Admit, AnEmptyPoolTakesAnyPromptThatFitsIt) {
@@ -35,14 +58,14 @@ TEST(Admit, WatermarkLetsInOnlyUpToLow) {
 }
 
 TEST(Admit, SharedCacheStaysAndTheRestGoes) {
-    Scene s = Scene("default").idle(80, 1).waiting(1, 100, [](sched::Waiting& w) { w.keep = Tokens{60}; });
+    Scene s = Scene("priority").idle(80, 1).waiting(1, 100, [](sched::Waiting& w) { w.keep = Tokens{60}; });
     EXPECT_EQ(s.text(), "admit 1 in 0 keep 60, feed 1 40");
     s.decoding(2, 300).view.pool = Cells{401};
     EXPECT_EQ(s.text(), "admit 1 in 0 keep 60, feed 2 1, feed 1 40") << "the shared cells count once";
 }
 
 TEST(Admit, OtherIdleCachesMakeRoom) {
-    Scene s = Scene("default", 301).decoding(1, 200).idle(0, 3).idle(70, 1).waiting(2, 100);
+    Scene s = Scene("priority", 301).decoding(1, 200).idle(0, 3).idle(70, 1).waiting(2, 100);
     EXPECT_EQ(s.text(), "evict 2, admit 2 in 1, feed 1 1, feed 2 64");
 }
 
@@ -124,7 +147,8 @@ TEST(Admit, P1_6_AParkedOneGivesUpItsSlotBeforeAResident) {
 
 // A slot without cells would only mean to be parked at once.
 TEST(Admit, P1_6_OnlyWhereItsPromptFits) {
-    Scene s = Scene("default", 1000).decoding(1, 600, priority(9)).decoding(2, 100);
+    Scene s = Scene("default", 1048).decoding(1, 600, priority(9)).decoding(2, 100);
+    ASSERT_EQ(s.policy.growth, Tokens{16}) << "of three";
     EXPECT_EQ(admits(Scene(s).waiting(3, 399, priority(5))),
               "park 2 swap priority and its slot, admit 3 in 1");
     EXPECT_EQ(admits(Scene(s).waiting(3, 400, priority(5))), "");

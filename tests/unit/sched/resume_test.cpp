@@ -30,6 +30,17 @@ TEST(Resume, P4_1_ADroppedOneNeedsItsWholeReplay) {
     EXPECT_EQ(pool_of(s, 307).text(), "feed 1 1");
 }
 
+// Where it costs more than it brings, a replay waits.
+TEST(Resume, ADroppedOneComesBackWhereTheReplayPays) {
+    Scene s = Scene("default").decoding(1, 200).parked(2, 100, ParkMode::drop);
+    EXPECT_EQ(resumes(pool_of(s, 300 + 99)), "resume 2 in 1") << "99 tokens are computed once more";
+    EXPECT_EQ(resumes(pool_of(s, 300 + 98)), "");
+    EXPECT_EQ(resumes(Scene("default", 100).parked(2, 100, ParkMode::drop)), "resume 2 in 0")
+        << "with nothing resident it is waived (P4.4)";
+    s = Scene("default").decoding(1, 200).parked(2, 100);
+    EXPECT_EQ(resumes(pool_of(s, 308)), "resume 2 in 1") << "a copy replays nothing";
+}
+
 // F5: not for one chunk only.
 TEST(Resume, P4_1_OneInItsPromptNeedsTheWholePromptAndAFirstToken) {
     const auto in_prompt = [](sched::Parked& p) {

@@ -284,6 +284,24 @@ TEST(Valid, ExceedsTheBudget) {
     EXPECT_EQ(verdict(s, {room(2, ParkMode::drop), fed(1)}), "good");
 }
 
+TEST(Valid, BringsBackWhereTheReplayDoesNotPay) {
+    Scene s = Scene("default", 399).decoding(1, 200).parked(2, 100, ParkMode::drop);
+    const std::vector<Action> plan = {Action{Resume{TaskId{2}, SlotId{1}}}, Action{fed(1)},
+                                      Action{fed(2, 64)}};
+    EXPECT_EQ(verdict(s, plan), "good");
+    s.view.pool -= Cells{1};
+    EXPECT_EQ(verdict(s, plan), "task 2: comes back without room (P4.1, P1.2)");
+}
+
+TEST(Valid, LetsInWithoutRoomToGrow) {
+    Scene s = Scene("default", 301 + 2 * 16).decoding(1, 200).idle().waiting(2, 100);
+    const std::vector<Action> plan = {Action{Admit{TaskId{2}, SlotId{1}, Tokens{0}}}, Action{fed(1)},
+                                      Action{fed(2, 64)}};
+    EXPECT_EQ(verdict(s, plan), "good");
+    s.view.pool -= Cells{1};
+    EXPECT_EQ(verdict(s, plan), "task 2: let in without room");
+}
+
 TEST(Valid, BringsBackAboveLow) {
     const Scene s = Scene("watermark", 1000).decoding(1, 601).parked(2, 192);
     EXPECT_EQ(verdict(s, {Resume{TaskId{2}, SlotId{1}}, fed(1), fed(2)}),
