@@ -161,6 +161,12 @@ void add_preemption(Families& out, const engine::Snapshot& snapshot) {
               snapshot.parked_bytes.value());
     out.gauge("llamacpp:preempt_ram_bytes_max", "Most host memory held by parked sequences so far",
               snapshot.parked_bytes_max.value());
+    out.gauge("llamacpp:cache_ram_bytes", "Host memory held by prompt caches of idle slots",
+              snapshot.cache_ram_bytes.value());
+    out.counter("llamacpp:n_cache_saved_total", "Number of prompt caches put aside into host memory",
+                c.n_cache_saved_total);
+    out.counter("llamacpp:n_cache_loaded_total", "Number of prompt caches brought back from there",
+                c.n_cache_loaded_total);
     out.gauge("llamacpp:kv_cache_usage_ratio", "Share of the KV cells in use, 0 to 1",
               ratio(static_cast<double>(snapshot.used.value()), static_cast<double>(snapshot.pool.value())));
     out.gauge("llamacpp:kv_cache_tokens", "Number of KV cells in use", snapshot.used.value());

@@ -23,11 +23,11 @@ Status set_preset(ServeOptions& o, const std::string& value) {
 }
 
 Status set_ram(ServeOptions& o, const std::string& value) {
-    const auto mib = integer_of(value);
-    if (!mib || *mib < -1 || *mib > INT64_MAX / sched::kMiB) {
+    const auto bytes = bytes_of_mib(value);
+    if (!bytes) {
         return expected("MiB: -1 for no limit, 0 for none, or a number");
     }
-    policy(o).budget_bytes = *mib == -1 ? sched::kUnlimited : *mib * sched::kMiB;
+    policy(o).budget_bytes = *bytes;
     return Unit{};
 }
 

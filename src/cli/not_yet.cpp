@@ -105,8 +105,6 @@ constexpr NotYet kTable[] = {
     {"-lcd --lookup-cache-dynamic", "", 1, "", ""},
     {"-bs --backend-sampling", "LLAMA_ARG_BACKEND_SAMPLING", 0, "off", ""},
     // Caches.
-    {"-cram --cache-ram", "LLAMA_ARG_CACHE_RAM", 1, "0", ""},
-    {"--cache-idle-slots", "LLAMA_ARG_CACHE_IDLE_SLOTS", 0, "off", "--no-cache-idle-slots"},
     {"--cache-reuse", "LLAMA_ARG_CACHE_REUSE", 1, "0", ""},
     {"-ctxcp --ctx-checkpoints --swa-checkpoints", "LLAMA_ARG_CTX_CHECKPOINTS", 1, "0", ""},
     {"-cms --checkpoint-min-step", "LLAMA_ARG_CHECKPOINT_MIN_SPACING_NT", 1, "*", ""},

@@ -112,6 +112,8 @@ struct ServerOptions {
     std::string slot_save_path;  // ends with '/'; empty: off
     float slot_prompt_similarity = 0.1F;
     bool cache_prompt = true;
+    std::int64_t cache_ram_bytes = 8192 * sched::kMiB;  // 0: off; sched::kUnlimited: no limit
+    bool cache_idle_slots = true;
     std::string chat_template;  // a built-in name or a source; empty: the model's
     bool jinja = true;
     bool special = false;  // replies show special tokens

@@ -199,6 +199,8 @@ engine::EngineConfig engine_config_of(const ServeOptions& options) {
     config.n_slots = options.context.n_slots;
     config.unified = options.context.unified;
     config.cache_prompt = options.server.cache_prompt;
+    config.cache_ram_bytes = options.server.cache_ram_bytes;
+    config.cache_idle_slots = options.server.cache_idle_slots;
     config.queue_max = options.preempt.queue_max;
     config.slot_prompt_similarity = options.server.slot_prompt_similarity;
     config.preempt_every = options.preempt.preempt_every;

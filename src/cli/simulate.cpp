@@ -20,6 +20,8 @@ void add_what(CLI::App& app, sim::Options& o) {
                    "Budgets in MiB for the presets that have one, separated by commas; -1: no limit")
         ->delimiter(',')
         ->capture_default_str();
+    app.add_option("--cache-ram", o.cache_ram_mib, "MiB for prompt caches of idle slots; 0: off")
+        ->capture_default_str();
     app.add_option("--preempt-every", o.preempt_every, "Park every request each N tokens as well; 0: off")
         ->capture_default_str();
     app.add_option("--prefill-chunk", o.prefill_chunk,

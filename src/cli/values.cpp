@@ -49,6 +49,12 @@ std::optional<std::int64_t> integer_of(std::string_view text) {
     return value;
 }
 
+std::optional<std::int64_t> bytes_of_mib(std::string_view text) {
+    const auto mib = integer_of(text);
+    if (!mib || *mib < -1 || *mib > INT64_MAX / sched::kMiB) return std::nullopt;
+    return *mib == -1 ? sched::kUnlimited : *mib * sched::kMiB;
+}
+
 std::optional<float> number_of(std::string_view text) {
     float value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

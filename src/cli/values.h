@@ -15,6 +15,8 @@ namespace kvalet::cli {
 
 /// The whole text is a decimal integer of 64 bits.
 [[nodiscard]] std::optional<std::int64_t> integer_of(std::string_view text);
+/// The text is a number of MiB, -1 for no limit (sched::kUnlimited).
+[[nodiscard]] std::optional<std::int64_t> bytes_of_mib(std::string_view text);
 /// The whole text is a finite decimal number that a float can hold.
 [[nodiscard]] std::optional<float> number_of(std::string_view text);
 /// on enabled true 1 / off disabled false 0.

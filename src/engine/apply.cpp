@@ -17,6 +17,7 @@ double ms_between(Micros from_us, Micros to_us) {
 
 void Core::apply(const sched::Plan& plan) {
     parts_.clear();
+    put_idle_aside(plan);
     for (const sched::Action& action : plan.actions) {
         moved_ |= !std::holds_alternative<sched::Feed>(action);
         std::visit([this](const auto& a) { carry_out(a); }, action);
@@ -32,7 +33,9 @@ void Core::empty_slot(Slot& slot) {
 }
 
 void Core::carry_out(const sched::EvictIdle& a) {
-    empty_slot(slot_at(a.slot));
+    Slot& slot = slot_at(a.slot);
+    copy_aside(slot);  // P1.3
+    empty_slot(slot);
 }
 
 // A park (P3):
@@ -144,9 +147,9 @@ void Core::carry_out(const sched::Admit& a) {
     if (slot.sequence != nullptr) {
         return;  // whoever was to give it up could neither be copied nor replayed, and stayed
     }
-    Tokens keep{0};
-    if (a.keep > Tokens{0}) {
-        keep = backend.truncate(slot.id, a.keep);
+    Tokens keep = reuse_prompt(slot, s, a.keep);
+    if (keep > Tokens{0}) {
+        keep = backend.truncate(slot.id, keep);
     } else if (slot.cells > Cells{0}) {
         backend.clear(slot.id);
     }

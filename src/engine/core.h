@@ -15,6 +15,7 @@
 #include "engine/inbox.h"
 #include "engine/observer.h"
 #include "engine/park_store.h"
+#include "engine/prompt_cache.h"
 #include "engine/sequence.h"
 #include "sched/plan.h"
 
@@ -88,6 +89,12 @@ class Core {
     void promote_those_passed_over(const Sequence& let_in);
     void empty_slot(Slot& slot);
 
+    // reuse.cpp: prompt caches of idle slots
+    bool copy_aside(const Slot& slot);
+    void put_idle_aside(const sched::Plan& plan);
+    [[nodiscard]] Cells claimed_by(const sched::Plan& plan);
+    [[nodiscard]] Tokens reuse_prompt(Slot& slot, const Sequence& s, Tokens planned);
+
     // family.cpp: n > 1
     void take_in(Submit submit);
     void share_prompt(Sequence& parent, const std::vector<Sequence*>& children);
@@ -141,6 +148,7 @@ class Core {
     std::vector<SlotFileOrder> slot_files_;  // wait for their slot to be idle
     std::vector<ParkOrder> park_orders_;     // wait for the next plan
     ParkStore store_;
+    PromptCache prompt_cache_;
     sched::View view_;
     sched::Plan plan_;
     std::vector<BatchPart> parts_;

@@ -41,7 +41,8 @@ Core::Core(EngineConfig c, Backend& b, const Clock& k, Observer* o)
       clock(k),
       observer(o != nullptr ? *o : nobody()),
       shared(std::make_shared<Shared>()),
-      store_(config.policy.budget_bytes, config.park_memory) {
+      store_(config.policy.budget_bytes, config.park_memory),
+      prompt_cache_(config.cache_ram_bytes, config.park_memory) {
     const BackendCaps& caps = backend.caps();
     KVALET_ASSERT(caps.n_slots > 0 && caps.pool > Cells{0} && caps.n_batch > Tokens{0},
                   "the backend has no room");

@@ -30,8 +30,10 @@ struct EngineConfig {
     std::int64_t slot_ctx_max = 0;        // caps the context of a slot (--kv-unified-per-slot); 0: none
     Micros publish_us = 5'000;  // readers of snapshots need nothing fresher while steps follow each other
     int sample_threads = 1;     // generations whose next() may run side by side
+    std::int64_t cache_ram_bytes = 0;  // for prompt caches of idle slots (--cache-ram); 0: off, -1: no limit
+    bool cache_idle_slots = true;      // they are put aside there whenever somebody begins to compute
     sched::Policy policy;
-    ParkStore::Allocate park_memory;  // empty: the heap
+    ParkStore::Allocate park_memory;  // for parked bytes and prompt caches; empty: the heap
 };
 
 class Engine {

@@ -1,18 +1,11 @@
 // The view of one step, in buffers that are used again.
 #include <algorithm>
-#include <span>
 
 #include "engine/core.h"
 
 namespace kvalet::engine {
 
 namespace {
-
-Tokens common_prefix(std::span<const Token> a, std::span<const Token> b) {
-    const std::size_t n = std::min(a.size(), b.size());
-    const auto end = std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(n), b.begin()).first;
-    return Tokens{end - a.begin()};
-}
 
 sched::Resident resident_of(const Sequence& s, const Slot& slot, const BackendCaps& caps,
                             std::int64_t preempt_every) {

@@ -50,6 +50,7 @@ void Core::publish(bool always) {
     snap->budget_bytes = config.policy.budget_bytes;
     snap->parked_bytes = store_.held();
     snap->parked_bytes_max = store_.high_water();
+    snap->cache_ram_bytes = prompt_cache_.held();
     snap->n_preempted = static_cast<std::uint32_t>(parked_.size());
     snap->n_deferred = static_cast<std::uint32_t>(waiting_.size());
     snap->slots.reserve(slots_.size());

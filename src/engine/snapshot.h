@@ -44,6 +44,8 @@ struct Counters {
     std::uint64_t n_kv_full_total = 0;         // P1.7
     std::uint64_t n_restore_failed_total = 0;  // P3.2
     std::array<std::uint64_t, sched::kParkReasons> n_park_by_reason{};
+    std::uint64_t n_cache_saved_total = 0;  // prompt caches of idle slots that were put aside
+    std::uint64_t n_cache_loaded_total = 0;
     std::uint64_t n_requests_total = 0;
     std::uint64_t n_finished_total = 0;
     std::uint64_t n_failed_total = 0;
@@ -102,6 +104,7 @@ struct Snapshot {
     std::int64_t budget_bytes = -1;  // -1: no limit
     Bytes parked_bytes;
     Bytes parked_bytes_max;
+    Bytes cache_ram_bytes;           // of prompt caches that were put aside
     std::uint32_t n_processing = 0;  // resident
     std::uint32_t n_preempted = 0;
     std::uint32_t n_deferred = 0;  // waiting

@@ -41,6 +41,7 @@ struct Options {
     std::vector<std::string> presets;                         // empty: all
     std::vector<std::int64_t> budgets_mib = {8192, 4, 1, 0};  // for the presets that have one; -1: no limit
     std::string scenario;                                     // path; empty: the workload from the seed
+    std::int64_t cache_ram_mib = 0;  // for prompt caches of idle slots; 0: off
     std::int64_t preempt_every = 0;
     std::int64_t prefill_chunk = 0;  // 0: the preset's
     int threads = 0;                 // runs side by side; 0: one for each core

@@ -44,6 +44,7 @@ engine::FakeOptions backend_of(const Machine& m) {
 engine::EngineConfig config_of(const Options& o, const sched::Policy& policy) {
     engine::EngineConfig c;
     c.queue_max = std::numeric_limits<std::int32_t>::max();
+    c.cache_ram_bytes = o.cache_ram_mib * sched::kMiB;
     c.preempt_every = o.preempt_every;
     c.publish_us = kPublish_us;
     c.policy = policy;

@@ -46,6 +46,9 @@ engine::Snapshot busy() {
     s.used_idle = Cells{50};
     s.parked_bytes = Bytes{4096};
     s.parked_bytes_max = Bytes{8192};
+    s.cache_ram_bytes = Bytes{16384};
+    s.counters.n_cache_saved_total = 5;
+    s.counters.n_cache_loaded_total = 4;
     s.n_processing = 2;
     s.n_preempted = 1;
     s.n_deferred = 3;
@@ -94,6 +97,9 @@ TEST(Metrics, Values) {
         {"llamacpp:requests_preempted", "1"},
         {"llamacpp:preempt_ram_bytes", "4096"},
         {"llamacpp:preempt_ram_bytes_max", "8192"},
+        {"llamacpp:cache_ram_bytes", "16384"},
+        {"llamacpp:n_cache_saved_total", "5"},
+        {"llamacpp:n_cache_loaded_total", "4"},
         {"llamacpp:kv_cache_usage_ratio", "0.25"},
         {"llamacpp:kv_cache_tokens", "250"},
         {"llamacpp:spec_decode_num_drafts_total", "0"},

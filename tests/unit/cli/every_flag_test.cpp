@@ -114,6 +114,8 @@ std::vector<Row> server_rows(const TempDir& dir) {
         {"slot-prompt-similarity", "0.5", FIELD(o.server.slot_prompt_similarity), "0.5"},
         {"cont-batching", "on", FIELD(o.is_given("cont-batching")), "true"},
         {"cache-prompt", "off", FIELD(o.server.cache_prompt), "false"},
+        {"cache-ram", "16", FIELD(o.server.cache_ram_bytes), "16777216"},
+        {"cache-idle-slots", "off", FIELD(o.server.cache_idle_slots), "false"},
         {"chat-template", "chatml", FIELD(o.server.chat_template), "chatml"},
         {"chat-template-file", dir.write("t.jinja", "{{ x }}"), FIELD(o.server.chat_template), "{{ x }}"},
         {"jinja", "off", FIELD(o.server.jinja), "false"},

@@ -30,7 +30,6 @@ TEST(NotYet, AreNamedAsSuch) {
     const std::vector<std::vector<std::string>> table = {{"--lora", "a.gguf"},
                                                          {"-hf", "user/model"},
                                                          {"--mmproj", "p.gguf"},
-                                                         {"--cache-ram", "8192"},
                                                          {"--context-shift"},
                                                          {"--spec-type", "ngram-mod"},
                                                          {"-md", "d.gguf"},
@@ -52,14 +51,11 @@ TEST(NotYet, AreNamedAsSuch) {
 
 TEST(NotYet, WhatAsksForNothingIsAccepted) {
     const std::vector<std::vector<std::string>> table = {{"--no-context-shift"},
-                                                         {"--cache-ram", "0"},
-                                                         {"-cram", "0"},
                                                          {"--no-ui"},
                                                          {"--no-webui"},
                                                          {"-fit", "off"},
                                                          {"--fit=off"},
                                                          {"--cache-reuse", "0"},
-                                                         {"--no-cache-idle-slots"},
                                                          {"--spec-type", "none"},
                                                          {"--reasoning-format", "none"},
                                                          {"--reasoning", "auto"},

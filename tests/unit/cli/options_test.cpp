@@ -224,12 +224,12 @@ TEST(Options, ConfigFilesHaveSectionsAndComments) {
 TEST(Options, ConfigFilesWarnOfWhatIsNotThere) {
     const TempDir dir;
     const std::string file = dir.write(
-        "config.ini", "cache-ram = 4096\nno-context-shift = 1\nfrobnicate = 3\nnonsense\nport = 1001\n");
+        "config.ini", "cache-reuse = 256\nno-context-shift = 1\nfrobnicate = 3\nnonsense\nport = 1001\n");
     const Result<Parsed> parsed = parse({}, {}, {file});
     ASSERT_TRUE(parsed.ok());
     EXPECT_EQ(parsed->options.http.port, 1001);
     ASSERT_EQ(parsed->warnings.size(), 3U);
-    EXPECT_NE(parsed->warnings[0].find("cache-ram is not available"), std::string::npos);
+    EXPECT_NE(parsed->warnings[0].find("cache-reuse is not available"), std::string::npos);
     EXPECT_NE(parsed->warnings[1].find("frobnicate is not known"), std::string::npos);
     EXPECT_NE(parsed->warnings[2].find("'nonsense'"), std::string::npos);
 }
