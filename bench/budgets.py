@@ -55,7 +55,7 @@ def measure_cell(cell: Cell, folder: pathlib.Path, pool: int, budget: int, optio
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--preset", default="hybrid")
+    parser.add_argument("--preset", default="default")
     parser.add_argument("--side-by-side", action="store_true", help="both pools at a time, with one thread each")
     parser.add_argument("--dry", action="store_true", help="print the table, do not write docs/benchmarks.md")
     options = parser.parse_args()

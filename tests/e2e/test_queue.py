@@ -73,14 +73,17 @@ def test_a_fixed_slot(servers):
     assert server.ok("/completion", body(5, 4, id_slot=3))["id_slot"] == 0  # wraps
 
 
-def test_the_slot_with_the_common_prefix_is_taken(servers):
-    server = servers.fake("-c", 1024, "--parallel", 3, "--kv-unified")
+@pytest.mark.parametrize("keeps", ["--no-cache-idle-slots", "--cache-idle-slots"])
+def test_the_slot_with_the_common_prefix_is_taken(servers, keeps):
+    """Or any other, where the caches of all went to host memory."""
+    server = servers.fake("-c", 1024, "--parallel", 3, "--kv-unified", keeps)
     firsts = [server.ok("/completion", body(10, seed, return_tokens=True)) for seed in (1, 2, 3)]
     assert len({first["id_slot"] for first in firsts}) == 3
     for seed, first in ((2, firsts[1]), (1, firsts[0]), (3, firsts[2])):
         longer = prompt_tokens(60, seed, fake=True) + first["tokens"] + [33, 34]
         again = server.ok("/completion", {"prompt": longer, "n_predict": 2})
-        assert again["id_slot"] == first["id_slot"]
+        if keeps == "--no-cache-idle-slots":
+            assert again["id_slot"] == first["id_slot"]
         assert again["timings"]["cache_n"] == first["tokens_cached"]
         assert again["timings"]["cache_n"] + again["timings"]["prompt_n"] == len(longer)
 
@@ -103,7 +106,7 @@ def test_cache_prompt_off(servers):
 
 def test_idle_slots_give_way_before_anybody_is_parked(servers):
     """P1.3: prompt caches are emptied first."""
-    server = servers.fake("-c", 512, "--parallel", 4, "--kv-unified", "--metrics")
+    server = servers.fake("-c", 512, "--parallel", 4, "--kv-unified", "--metrics", "--no-cache-idle-slots")
     for seed in range(3):
         server.ok("/completion", body(60, seed))
     assert server.metrics()["kv_cache_tokens"] == 3 * 119
