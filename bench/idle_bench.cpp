@@ -1,8 +1,9 @@
 // Preemption while nothing is parked, measured where servers differ by chance: one process, one model in one
-// memory, and engines with and without preemption that take turns on it, one short chat each. The third engine
-// is without it too: what it shows against the second is the error of the measurement.
+// memory, and engines with and without preemption that take turns on it, one short chat each. The third
+// engine is without it too: what it shows against the second is the error of the measurement.
 //
-//   bench_idle MODEL ROUNDS TOKENS   prints a line a round: microseconds per token with, without, without again
+//   bench_idle MODEL ROUNDS TOKENS   prints a line a round: microseconds per token with, without, without
+//   again
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -27,7 +28,8 @@ constexpr std::int32_t kPromptTokens = 100;
 std::optional<std::int32_t> number(std::string_view text) {
     std::int32_t n = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-    return error == std::errc{} && end == text.data() + text.size() && n > 1 ? std::optional(n) : std::nullopt;
+    return error == std::errc{} && end == text.data() + text.size() && n > 1 ? std::optional(n)
+                                                                             : std::nullopt;
 }
 
 engine::Request chat(std::int32_t round, std::int32_t n_tokens, std::shared_ptr<engine::Outbox> outbox) {
@@ -89,7 +91,8 @@ int main(int argc, char** argv) {
     for (std::int32_t round = 1; round <= *rounds; ++round) {
         std::array<double, kWithPreemption.size()> found{};
         for (std::size_t turn = 0; turn < found.size(); ++turn) {
-            const std::size_t i = (turn + static_cast<std::size_t>(round)) % found.size();  // nobody is always first
+            const std::size_t i =
+                (turn + static_cast<std::size_t>(round)) % found.size();  // nobody is always first
             found[i] = micros_per_token(**backend, kWithPreemption[i], round, *n_tokens);
         }
         std::cout << found[0] << ' ' << found[1] << ' ' << found[2] << std::endl;
