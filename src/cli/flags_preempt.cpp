@@ -22,15 +22,6 @@ Status set_preset(ServeOptions& o, const std::string& value) {
     return Unit{};
 }
 
-Status set_ram(ServeOptions& o, const std::string& value) {
-    const auto bytes = bytes_of_mib(value);
-    if (!bytes) {
-        return expected("MiB: -1 for no limit, 0 for none, or a number");
-    }
-    policy(o).budget_bytes = *bytes;
-    return Unit{};
-}
-
 /// `parse` is one of sched's *_of functions.
 template <class Field, class Parse>
 Setter as_word(Field field, Parse parse, std::string words) {
@@ -54,7 +45,8 @@ void add_policy(std::vector<Flag>& t) {
     add(t, g, "preempt-preset", "", "LLAMA_ARG_PREEMPT_PRESET", "NAME", "default",
         "Sets all knobs below: " + join(preset_names(), ", ") + ". Single flags beside it win.", set_preset);
     add(t, g, "preempt-ram", "", "LLAMA_ARG_PREEMPT_RAM", "MIB", "8192",
-        "Host memory for parked requests. -1: no limit; 0: keep no copies, compute again.", set_ram);
+        "Host memory for parked requests. -1: no limit; 0: keep no copies, compute again.",
+        as_mib([](ServeOptions& o) -> std::int64_t& { return policy(o).budget_bytes; }));
     add(t, g, "preempt-trigger", "", "LLAMA_ARG_PREEMPT_TRIGGER", "WORD", "full",
         "When to park: full, or watermark (above --preempt-high).",
         as_word([](ServeOptions& o) -> sched::Trigger& { return policy(o).trigger; }, sched::trigger_of,

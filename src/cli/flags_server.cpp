@@ -60,13 +60,6 @@ Status set_similarity(ServeOptions& o, const std::string& value) {
     return Unit{};
 }
 
-Status set_cache_ram(ServeOptions& o, const std::string& value) {
-    const auto bytes = bytes_of_mib(value);
-    if (!bytes) return expected("MiB: -1 for no limit, 0 for none, or a number");
-    o.server.cache_ram_bytes = *bytes;
-    return Unit{};
-}
-
 Status set_cont_batching(ServeOptions&, const std::string& value) {
     if (switch_of(value) != std::optional<bool>(true))
         return expected("on, as Kvalet always batches continuously");
@@ -154,7 +147,7 @@ void add_routes(std::vector<Flag>& t) {
         as_switch_of(&ServerOptions::cache_prompt));
     add(t, g, "cache-ram -cram", "", "LLAMA_ARG_CACHE_RAM", "MIB", "8192",
         "Host memory for the prompts of finished requests that had to leave the pool. -1: no limit; 0: off.",
-        set_cache_ram);
+        as_mib([](ServeOptions& o) -> std::int64_t& { return o.server.cache_ram_bytes; }));
     add(t, g, "cache-idle-slots", "--no-cache-idle-slots", "LLAMA_ARG_CACHE_IDLE_SLOTS", "", "on",
         "Put the prompts of idle slots there whenever another request begins, not only when room is needed.",
         as_switch_of(&ServerOptions::cache_idle_slots));

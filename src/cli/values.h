@@ -70,6 +70,17 @@ template <class Field>
 /// "a whole number of at least 1" and the like.
 [[nodiscard]] std::string range_text(std::int64_t low, std::int64_t high);
 
+/// Bytes, given in MiB.
+template <class Field>
+[[nodiscard]] Setter as_mib(Field field) {
+    return [field](ServeOptions& o, const std::string& value) -> Status {
+        const std::optional<std::int64_t> bytes = bytes_of_mib(value);
+        if (!bytes) return expected("MiB: -1 for no limit, 0 for none, or a number");
+        field(o) = *bytes;
+        return Unit{};
+    };
+}
+
 template <class Field>
 [[nodiscard]] Setter as_integer(Field field, std::int64_t low, std::int64_t high = INT32_MAX) {
     return [field, low, high](ServeOptions& o, const std::string& value) -> Status {

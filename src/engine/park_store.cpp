@@ -47,9 +47,12 @@ ParkStore::ParkStore(std::int64_t budget_bytes, Allocate allocate)
     }
 }
 
+bool ParkStore::allows(Bytes total) const {
+    return budget_bytes_ == sched::kUnlimited || total.value() <= budget_bytes_;
+}
+
 std::optional<ParkStore::Buffer> ParkStore::take(Bytes size) {
-    const bool over = budget_bytes_ != sched::kUnlimited && (held_ + size).value() > budget_bytes_;
-    if (over || size <= Bytes{0}) {
+    if (!allows(held_ + size) || size <= Bytes{0}) {
         return std::nullopt;
     }
     Buffer buffer;

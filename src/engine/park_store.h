@@ -40,6 +40,8 @@ class ParkStore {
     /// budget_bytes: sched::kUnlimited for no limit.
     explicit ParkStore(std::int64_t budget_bytes, Allocate allocate = {});
 
+    /// Whether the budget holds so many bytes together.
+    [[nodiscard]] bool allows(Bytes total) const;
     /// Nothing when it is over the budget or memory was refused.
     [[nodiscard]] std::optional<Buffer> take(Bytes size);
     [[nodiscard]] Bytes held() const { return held_; }

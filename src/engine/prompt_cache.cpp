@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sched/policy.h"
-
 namespace kvalet::engine {
 
 Tokens common_prefix(std::span<const Token> a, std::span<const Token> b) {
@@ -22,7 +20,7 @@ bool begins_with(std::span<const Token> all, std::span<const Token> first) {
 }  // namespace
 
 PromptCache::PromptCache(std::int64_t budget_bytes, ParkStore::Allocate allocate)
-    : budget_bytes_(budget_bytes), store_(budget_bytes, std::move(allocate)) {}
+    : store_(budget_bytes, std::move(allocate)) {}
 
 bool PromptCache::holds(std::span<const Token> tokens) const {
     return std::any_of(entries_.begin(), entries_.end(),
@@ -30,12 +28,10 @@ bool PromptCache::holds(std::span<const Token> tokens) const {
 }
 
 std::optional<ParkStore::Buffer> PromptCache::make_room(Bytes size) {
-    if (budget_bytes_ != sched::kUnlimited && size.value() > budget_bytes_) {
+    if (!store_.allows(size)) {
         return std::nullopt;  // no other entry goes for one that cannot stay
     }
-    while (!entries_.empty() &&
-           (entries_.size() >= kMaxEntries ||
-            (budget_bytes_ != sched::kUnlimited && (held() + size).value() > budget_bytes_))) {
+    while (!entries_.empty() && (entries_.size() >= kMaxEntries || !store_.allows(held() + size))) {
         drop(0);
     }
     return store_.take(size);

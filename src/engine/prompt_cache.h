@@ -34,7 +34,7 @@ class PromptCache {
     /// budget_bytes: 0: off; sched::kUnlimited: no limit.
     PromptCache(std::int64_t budget_bytes, ParkStore::Allocate allocate);
 
-    [[nodiscard]] bool enabled() const { return budget_bytes_ != 0; }
+    [[nodiscard]] bool enabled() const { return store_.allows(Bytes{1}); }
     /// Whether some entry begins with all of these tokens.
     [[nodiscard]] bool holds(std::span<const Token> tokens) const;
     /// Memory for one more entry; the oldest ones go until it fits. Nothing when it fits in no case, or
@@ -51,7 +51,6 @@ class PromptCache {
     [[nodiscard]] std::size_t size() const { return entries_.size(); }
 
   private:
-    std::int64_t budget_bytes_;
     ParkStore store_;             // outlives the entries
     std::vector<Entry> entries_;  // oldest first
 };

@@ -25,10 +25,9 @@ bool Core::copy_aside(const Slot& slot) {
     return true;
 }
 
-// Caches of idle slots are in the way of whoever computes: attention runs over the cells of all
-// (llama-server's
-// --cache-idle-slots). They go when somebody is let in or comes back. Slots that the plan gives to somebody
-// keep what they have: it was planned with.
+// Caches of idle slots are in the way of whoever computes, since attention runs over the cells of all. They
+// go when somebody is let in or comes back (--cache-idle-slots of llama-server). Slots that the plan gives to
+// somebody keep what they have: it was planned with.
 void Core::put_idle_aside(const sched::Plan& plan) {
     if (!config.cache_idle_slots || !config.unified || !prompt_cache_.enabled()) {
         return;
@@ -90,7 +89,6 @@ Tokens Core::reuse_prompt(Slot& slot, const Sequence& s, Tokens planned) {
         return Tokens{0};
     }
     slot.cells = Cells{size};
-    slot.cache = entry.tokens;
     ++counters_.n_cache_loaded_total;
     if (match->shared.value() == size) {  // 3.
         prompt_cache_.drop(match->index);
